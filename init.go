@@ -175,7 +175,10 @@ func (g Given) check(n, r int) error {
 // rescale multiplies h by the best β ≥ 0 for the objective: the minimizer of β⁴·‖HᵀH‖²/4 − β²·⟨AH,H⟩/2 +
 // β·Σ_jΛ_j‖h_j‖₁. Without ℓ₁ term that is β* of eq. 16, √(⟨AH,H⟩/‖HᵀH‖²). If the ℓ₁ term would make β zero,
 // it is ignored, since coordinate descent can do better than the ray through h but starts badly from 0.
-func (p *problem) rescale(h *matrix.Dense) {
+func (p *problem) rescale(h *matrix.Dense) { p.rescaleTo(h, 0) }
+
+// rescaleTo is rescale with β rounded to the given number of significant bits, unless that is 0.
+func (p *problem) rescaleTo(h *matrix.Dense, bits int) {
 	d, products := p.gram(h), startProducts{}
 	if p.n*p.r <= rules.MostKept {
 		products = startProducts{ah: kernel.Numbers(p.n * p.r), d: d}
@@ -188,6 +191,9 @@ func (p *problem) rescale(h *matrix.Dense) {
 	beta := bestRoot(-ah/hhSq, penalty/hhSq)
 	if beta == 0 {
 		beta = bestRoot(-ah/hhSq, 0)
+	}
+	if bits > 0 {
+		beta = rounded(beta, bits)
 	}
 	kernel.Scale(d, beta*beta)
 	data := h.Data()

@@ -112,7 +112,7 @@ func (p *problem) measure(h *matrix.Dense) figures {
 		f.floorSq = 0x1p-53 * float64(p.n) * p.normFrom * p.normFrom
 		return f
 	}
-	return p.measureWith(h, p.a.NewProduct(h, p.workers))
+	return p.measureWith(h, matrix.ProductOf(p.a, h, p.workers))
 }
 
 // measureStart is measure for an h that its start has just filled.
@@ -310,7 +310,7 @@ func (p *problem) others(hd []float64, h *matrix.Dense, i int, own float64) (ane
 // alongRay returns the terms of the objective along the ray through h, with d = HᵀH: ⟨A·H, H⟩, ‖HᵀH‖² (less
 // Σ‖H_i,:‖⁴ where the diagonal is ignored) and Σ_jΛ_j‖H_:,j‖₁. Unless keep is nil it leaves A·H there.
 func (p *problem) alongRay(h *matrix.Dense, d, keep []float64) (ah, hhSq, penalty float64) {
-	product := p.a.NewProduct(h, p.workers)
+	product := matrix.ProductOf(p.a, h, p.workers)
 	ahs := make([]float64, kernel.BlockCount(p.n, measureBlock))
 	offs := make([]float64, len(ahs))
 	scratch := func() []float64 { return make([]float64, 2*measureBlock*p.r) }

@@ -390,6 +390,10 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	s.product.Extrapolate(s.beta, s.h)
 	if s.sweeps == 0 && !kernel.Nonzero(s.gram) {
 		s.seed(stop)
+		if s.roundingPays() {
+			s.roundStart()
+			s.findGram() // of the rounded numbers
+		}
 	} else {
 		s.revive(stop)
 		s.jointly(stop)
@@ -543,6 +547,9 @@ func (s *rowBlockRun) extrapolate() {
 		}
 		return s.hv[lo:hi]
 	})
+	if s.startsNarrow() {
+		s.roundStart()
+	}
 }
 
 // publish implements keeper. Where rows have no padding, H is handed out where it lies and nothing is copied.

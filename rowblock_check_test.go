@@ -797,6 +797,69 @@ func TestRoundedInner(t *testing.T) {
 	}
 }
 
+// TestRoundedFirst: a start whose numbers are of float32 is kept as such in the first sweep. That changes none of them,
+// the objective after the sweep is right, and a sweep that is cut gives the start back. From zero, the rows that go
+// first are rounded. A start with any other number, or with a column far below the range, is kept in float64, and so is
+// any where passes have one precision for good.
+func TestRoundedFirst(t *testing.T) {
+	const n = 4200
+	graph, _ := instance.PlantedGraph(n, 20, 0.2, 0.002, 1)
+	a := mustCSR(t, looped(t, graph))
+	start := func(r int, change func(h *matrix.Dense)) Given {
+		h := instance.Start(n, r, 1)
+		for k, v := range h.Data() {
+			h.Data()[k] = float64(float32(v))
+		}
+		change(h)
+		return Given{h}
+	}
+	none := func(*matrix.Dense) {}
+	for _, c := range []struct {
+		name   string
+		r      int
+		solver RowBlock
+		start  Start
+		narrow bool
+	}{
+		{"float32", 16, RowBlock{}, start(16, none), true},
+		{"float32, padded", 22, RowBlock{}, start(22, none), true},
+		{"a number of float64", 16, RowBlock{}, start(16, func(h *matrix.Dense) { h.Set(n-1, 15, 0.1) }), false},
+		{"a tiny column", 16, RowBlock{}, start(16, func(h *matrix.Dense) {
+			for i := range n {
+				h.Set(i, 3, h.At(i, 3)*0x1p-110)
+			}
+		}), false},
+		{"zero", 16, RowBlock{}, Zero{}, true},
+		{"zero, passes in float64", 16, RowBlock{Precision: Double}, Zero{}, false},
+		{"passes in float64", 16, RowBlock{Precision: Double}, start(16, none), false},
+		{"passes in float32 for good", 16, RowBlock{Precision: Single}, start(16, none), false},
+	} {
+		p, _, run := startRun(t, a, c.r, c.solver, Options{Start: c.start, Threads: 2})
+		was, blocks := run.publish().Clone(), 0
+		rep := run.sweep(func() bool { blocks++; return blocks > 3 })
+		if h := run.publish(); c.narrow != run.rounds || !rep.cut || c.narrow && !slices.Equal(h.Data(), was.Data()) {
+			t.Errorf("%s: cut %t and H in float32 %t, want true and %t, and H unchanged", c.name, rep.cut, run.rounds, c.narrow)
+		}
+		run.end()
+
+		p, _, run = startRun(t, a, c.r, c.solver, Options{Start: c.start, Threads: 2})
+		before := p.measure(run.h)
+		run.sweep(never)
+		if err := run.verify(); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if narrow := run.rounded.now != nil; narrow != c.narrow {
+			t.Errorf("%s: H in float32 after a sweep: %t", c.name, narrow)
+		}
+		got := run.safeF
+		f := p.measureWith(run.publish(), p.a.NewProduct(run.publish(), 1))
+		if want := f.objective(); !(math.Abs(got-want) <= 1e-12*want) || !(got < before.objective()) {
+			t.Errorf("%s: objective %v, want %v, below %v", c.name, got, want, before.objective())
+		}
+		run.end()
+	}
+}
+
 // TestRoundedNot: a start, or a column, far below the range of float32 is not rounded to zero. A sweep that
 // is cut short leaves H as it was, also when the H before is narrow. A column of zeros that cannot begin
 // anywhere leaves H narrow.

@@ -23,8 +23,24 @@ type roundedH struct {
 
 // mayRound says whether H may be rounded to float32 for the next sweep. What passes propose is rounded in any
 // case as long as they are in float32.
-func (s *rowBlockRun) mayRound() bool {
-	if !s.single || s.Precision != Adaptive || s.alone || s.sweeps == 0 || s.rounded.product == nil || !s.rounded.product.PrefersSingle() {
+func (s *rowBlockRun) mayRound() bool { return s.sweeps > 0 && s.roundingPays() }
+
+// startsNarrow says whether H, in float64, is kept in float32 from the first sweep on. A start may be of any size, so its
+// numbers must be of float32 already; others are mostly told by the first few. D must be known.
+func (s *rowBlockRun) startsNarrow() bool {
+	return s.roundingPays() && kernel.Nonzero(s.gram) && kernel.AreSingles(s.hv, s.team)
+}
+
+// roundStart rounds h, in float64, for the first sweep. last stays in float64.
+func (s *rowBlockRun) roundStart() {
+	s.makeRooms()
+	s.rounds, s.rounded.now = true, kernel.Narrow(s.hv, s.team)
+	s.rounded.product.Single(s.rounded.now)
+}
+
+// roundingPays says whether it takes less time to have H in float32, and rounding it does no harm.
+func (s *rowBlockRun) roundingPays() bool {
+	if !s.single || s.Precision != Adaptive || s.alone || s.rounded.product == nil || !s.rounded.product.PrefersSingle() {
 		return false
 	}
 	for j := range s.p.r { // a start may be of any size

@@ -20,6 +20,8 @@ import (
 // drawn as by Random. If the diagonal is ignored and fewer than r eigenvalues are positive, all of the start
 // is Random. All runs share B.
 //
+// Where matrix.CopiesSingles says so, numbers are rounded to those of float32, and the multiple to one of few digits.
+//
 // Memory: B as long as there are runs. Before the first sweep, what matrix.RitzPairs takes; for dense data
 // near a low rank, the low rank of RowBlock.Compress is found instead. For each start, the rows that turns
 // look at, at most 64·r, twice in float32, and once as they are if B has more. See
@@ -52,8 +54,37 @@ func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 	q, _ := p.turnFrom(p.sample(top.b, startRows*p.r), p.firstTurn(len(top.values), run), top.leastTurned(), top.enough)
 	p.turnBy(h, top.b, q)
 	p.fillColumns(h, run)
-	p.rescale(h)
+	factorBits := 0
+	if matrix.CopiesSingles(p.a, p.r) {
+		p.shorten(h)
+		factorBits = shortFactor
+	}
+	p.rescaleTo(h, factorBits)
 	return nil
+}
+
+// The significant bits of a number of a start for which numbers of float32 are wanted, and of the factor that then
+// scales it. Together they are those of a float32, so that the start is exact before and after it has been scaled.
+// Neither matters: the objective is flat along the ray, and the next sweep moves every number by more.
+const (
+	shortBits   = 14
+	shortFactor = 10
+)
+
+// shorten rounds h ≥ 0 to shortBits bits.
+func (p *problem) shorten(h *matrix.Dense) {
+	data := h.Data()
+	kernel.Blocks(len(data), fillBlock, p.workers, func(_, lo, hi int) {
+		for k, v := range data[lo:hi] {
+			data[lo+k] = rounded(v, shortBits)
+		}
+	})
+}
+
+// rounded rounds v ≥ 0 to the given number of significant bits.
+func rounded(v float64, bits int) float64 {
+	drop := 53 - bits
+	return math.Float64frombits((math.Float64bits(v) + 1<<(drop-1)) &^ (1<<drop - 1))
 }
 
 // firstTurn returns the k×r matrix with orthonormal rows that turns begin with.

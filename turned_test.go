@@ -573,6 +573,64 @@ func TestTSVDStart(t *testing.T) {
 	}
 }
 
+// TestTSVDStartShort: where products read an H of float32 from a copy, the start has numbers of float32, before and
+// after it is scaled. It is [B·Q]₊ times nearly the best multiple, and only rounded.
+func TestTSVDStartShort(t *testing.T) {
+	const n, r = 4400, 15
+	graph, _ := instance.PlantedGraph(n, 6, 0.03, 0.003, 1)
+	a := mustCSR(t, graph)
+	p := mustProblem(t, a, r)
+	if !matrix.CopiesSingles(p.a, r) {
+		t.Fatal("the graph has too few edges for this test")
+	}
+	h := matrix.NewDense(n, r, nil)
+	if err := (TSVDStart{}).fill(p, h, 0); err != nil {
+		t.Fatal(err)
+	}
+	kept := slices.Clone(p.begun.ah)
+	if kernel.Singles(h.Data(), 1) == nil {
+		t.Error("not all numbers are of float32")
+	}
+	ah, hhSq, _ := p.alongRay(h, p.gram(h), nil)
+	if beta := math.Sqrt(ah / hhSq); !(math.Abs(beta-1) <= 0x1p-10) {
+		t.Errorf("the start times %v is better", beta)
+	}
+	want := make([]float64, n*r)
+	p.a.NewProduct(h, 1).RowsTo(want, 0, n)
+	if d := apart(kept, want); !(d <= 1e-13*slices.Max(want)) {
+		t.Errorf("A·H of the start is off by %v", d)
+	}
+	top, err := p.roots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, _ := p.turnFrom(p.sample(top.b, startRows*r), p.firstTurn(len(top.values), 0), top.leastTurned(), top.enough)
+	exact := matrix.NewDense(n, r, nil)
+	p.turnBy(exact, top.b, q)
+	scale := math.Sqrt(kernel.SumSq(h.Data()) / kernel.SumSq(exact.Data()))
+	for k, v := range exact.Data() {
+		if v *= scale; !(math.Abs(h.Data()[k]-v) <= 0x1.1p-14*v) {
+			t.Fatalf("number %d is %v, want %v but for rounding", k, h.Data()[k], v)
+		}
+	}
+}
+
+// TestRounded: the nearest number of so many bits, also where that has another exponent.
+func TestRoundedBits(t *testing.T) {
+	for _, tc := range []struct {
+		v    float64
+		bits int
+		want float64
+	}{
+		{0, 14, 0}, {1, 10, 1}, {0x1.ffcp0, 10, 0x1p1}, {0x1.ffbp0, 10, 0x1.ff8p0}, {0x1.0004p5, 14, 0x1.0008p5}, {0x1.0003ffp5, 14, 0x1p5},
+		{0x1.5p-300, 3, 0x1.4p-300}, {0x1.5p-300, 4, 0x1.6p-300},
+	} {
+		if got := rounded(tc.v, tc.bits); got != tc.want {
+			t.Errorf("%x to %d bits is %x, want %x", tc.v, tc.bits, got, tc.want)
+		}
+	}
+}
+
 // TestTSVDStartDealsOut: no column of H is the largest for nearly all items, even if these have much in
 // common.
 func TestTSVDStartDealsOut(t *testing.T) {

@@ -23,6 +23,25 @@ func (m *SymCSR) repeatSingle(k, _ int) func(x []float32) Product {
 	return func(x []float32) Product { return &csrSingles{m, x, k} }
 }
 
+// ProductOf returns a.NewProduct(h), or the same rows of A·h from a copy of h in float32, if no number of h changes by
+// that and it takes less time (CopiesSingles). Only the order of sums differs.
+func ProductOf(a Operator, h *Dense, workers int) Product {
+	if CopiesSingles(a, h.cols) {
+		if x := kernel.Singles(h.data, workers); x != nil {
+			return &csrSingles{a.(*SymCSR), x, h.cols}
+		}
+	}
+	return a.NewProduct(h, workers)
+}
+
+// CopiesSingles reports whether ProductOf copies an h of r columns whose numbers are all of float32. It does where A
+// is stored as a sparse matrix with at least 2r entries a row, none of which it leaves out, and h has 2¹⁶ to 2²²
+// numbers.
+func CopiesSingles(a Operator, r int) bool {
+	m, sparse := a.(*SymCSR)
+	return sparse && rules.CopyPays(m.a.rows, r, m.Stored()) && !m.leavesOut(0, m.a.rows)
+}
+
 type csrSingles struct {
 	m *SymCSR
 	x []float32

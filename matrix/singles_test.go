@@ -125,6 +125,74 @@ func TestSingles(t *testing.T) {
 	}
 }
 
+// TestProductOf: where rows of A are long, the product with an h of numbers of float32 reads a copy in float32, and is
+// that with h itself up to the order of sums. With another number in h, with fewer entries a row, a smaller h or an A
+// that leaves entries out, and for other operators, it is that of NewProduct.
+func TestProductOf(t *testing.T) {
+	const n, k = 2800, 24
+	rng := rand.New(rand.NewPCG(55, 1))
+	operator := func(degree int) *SymCSR {
+		a, err := FromCSR(randomGraph(rng, n, degree), 1e-12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	a := operator(400)
+	if rows := float64(a.Stored()) / n; rows < 2*k+10 {
+		t.Fatalf("%v entries a row are too few for this test", rows)
+	}
+	numbers := func(k int) *Dense {
+		h := NewDense(n, k, nil)
+		for p := range h.data {
+			h.data[p] = float64(float32(rng.NormFloat64()))
+		}
+		return h
+	}
+	h, other := numbers(k), numbers(k)
+	other.data[n*k-1] = 0.1
+	for _, c := range []struct {
+		name   string
+		a      Operator
+		h      *Dense
+		copied bool
+	}{
+		{"long rows", a, h, true},
+		{"scaled", a.Scaled(0.37), h, true},
+		{"30 columns", a, numbers(30), true},
+		{"a number of float64", a, other, false},
+		{"short rows", operator(30), h, false},
+		{"a small h", a, numbers(23), false},
+		{"without the diagonal", a.OffDiagonal(), h, false},
+		{"normalized", normalize(t, a, 0), h, false},
+	} {
+		if CopiesSingles(c.a, c.h.cols) != (c.copied || c.h == other) {
+			t.Errorf("%s: CopiesSingles is %t", c.name, !c.copied)
+		}
+		for _, workers := range []int{1, 3} {
+			p := ProductOf(c.a, c.h, workers)
+			if _, copied := p.(*csrSingles); copied != c.copied {
+				t.Errorf("%s: copied %t, want %t", c.name, copied, c.copied)
+			}
+			absolute := NewDense(n, c.h.cols, nil)
+			for q, v := range c.h.data {
+				absolute.data[q] = math.Abs(v)
+			}
+			want, size := NewDense(n, c.h.cols, nil), NewDense(n, c.h.cols, nil)
+			productTo(want, c.a.NewProduct(c.h, 1), 1)
+			productTo(size, c.a.NewProduct(absolute, 1), 1)
+			got := make([]float64, n*c.h.cols)
+			p.RowsTo(got[:70*c.h.cols], 0, 70)
+			p.RowsTo(got[70*c.h.cols:], 70, n)
+			for q, v := range got {
+				if !(math.Abs(v-want.data[q]) <= 1e-14*math.Abs(size.data[q])) {
+					t.Fatalf("%s: number %d is %v, want %v", c.name, q, v, want.data[q])
+				}
+			}
+		}
+	}
+}
+
 // TestRitzPairsSingle: with a basis in float32, each value is ⟨A·u, u⟩ of its vector, vectors are
 // orthonormal, values are near those from a basis in float64, and pairs have the same bits for any number of
 // workers.

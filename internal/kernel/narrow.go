@@ -1,6 +1,61 @@
 package kernel
 
-import "unsafe"
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// Singles returns x in float32, or nil if that would change any number.
+func Singles(x []float64, workers int) []float32 {
+	const first, piece = 1 << 10, 1 << 14 // where other numbers lead, the first few tell
+	if begin := x[:min(first, len(x))]; !singles(make([]float32, len(begin)), begin) {
+		return nil
+	}
+	y := Room[float32](len(x))
+	var other atomic.Bool
+	Blocks(len(x), piece, workers, func(_, lo, hi int) {
+		if !other.Load() && !singles(y[lo:hi], x[lo:hi]) {
+			other.Store(true)
+		}
+	})
+	if other.Load() {
+		return nil
+	}
+	return y
+}
+
+// AreSingles reports whether all of x are numbers of float32.
+func AreSingles(x []float64, team *Team) bool {
+	const piece = 1 << 10
+	var other atomic.Bool
+	team.Do(BlockCount(len(x), piece), func(k int) {
+		var room [piece]float32
+		if own := x[k*piece : min((k+1)*piece, len(x))]; !other.Load() && !singles(room[:len(own)], own) {
+			other.Store(true)
+		}
+	})
+	return !other.Load()
+}
+
+// singles sets y to x, rounded to float32, and reports whether that changes no bit of a number.
+func singles(y []float32, x []float64) bool {
+	var room [1 << 8]float64
+	for len(x) > 0 {
+		n := min(len(x), len(room))
+		ToFloat32(y[:n], x[:n])
+		ToFloat64(room[:n], y[:n])
+		if bytesOf(room[:n]) != bytesOf(x[:n]) {
+			return false
+		}
+		x, y = x[n:], y[n:]
+	}
+	return true
+}
+
+// bytesOf returns the memory of x, to be compared.
+func bytesOf(x []float64) string {
+	return unsafe.String((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 8*len(x))
+}
 
 // Narrow rounds x to float32 in place. The rounded numbers take the second half of the memory of x, which
 // Narrow returns. What x itself holds is meaningless until Widen.

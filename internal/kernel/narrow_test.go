@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"math"
 	"testing"
 )
 
@@ -34,6 +35,54 @@ func TestNarrowInPlace(t *testing.T) {
 						}
 					}
 				})
+			}
+			team.Close()
+		}
+	})
+}
+
+// TestSingles: numbers of float32 are copied and found to be such, whatever their size. One other number anywhere
+// is enough for neither.
+func TestSingles(t *testing.T) {
+	exact := func(n int) []float64 {
+		x := random(uint64(n), n)
+		for k := range x {
+			x[k] = float64(float32(x[k]))
+		}
+		for k, v := range []float64{0, math.Copysign(0, -1), math.SmallestNonzeroFloat32, math.MaxFloat32, -0x1p-126, 0x1.fffffep-1} {
+			if k < n {
+				x[n-1-k] = v
+			}
+		}
+		return x
+	}
+	eachPath(t, func(t *testing.T) {
+		for _, members := range []int{1, 3} {
+			team := NewTeam(members)
+			for _, n := range []int{0, 1, 2, 7, 255, 256, 257, 1023, 1024, 1025, 16_385, 40_000} {
+				x := exact(n)
+				y := Singles(x, members)
+				if y == nil || len(y) != n || !AreSingles(x, team) {
+					t.Errorf("%d numbers of float32: Singles gives %d, AreSingles %t", n, len(y), AreSingles(x, team))
+					continue
+				}
+				for k, v := range y {
+					if math.Float64bits(float64(v)) != math.Float64bits(x[k]) {
+						t.Fatalf("number %d of %d is %v, want %v", k, n, v, x[k])
+					}
+				}
+				for _, k := range []int{0, 5, 255, 256, 1000, 1023, 1024, 16_383, 16_384, 20_000, n - 1} {
+					if k < 0 || k >= n {
+						continue
+					}
+					for _, v := range []float64{1 + 0x1p-24, 0x1p-150, 0x1p128, -0x1.0000001p-3, math.NaN()} {
+						was := x[k]
+						if x[k] = v; Singles(x, members) != nil || AreSingles(x, team) {
+							t.Errorf("number %d of %d, %v, counts as one of float32", k, n, v)
+						}
+						x[k] = was
+					}
+				}
 			}
 			team.Close()
 		}

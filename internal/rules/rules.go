@@ -68,6 +68,14 @@ const (
 	IntRoom     = 8 << 20
 )
 
+// CopyPays reports whether a product of an A with that many stored entries and an H (n×r) takes less time with a copy of
+// H in float32 that has to be made for it. From 2r entries a row on, it gains more than writing the copy takes; the copy
+// takes at most 16 MiB.
+func CopyPays(n, r int, stored int64) bool {
+	numbers := int64(n) * int64(r)
+	return numbers >= SpanFrom && numbers <= MostKept && stored >= 2*numbers
+}
+
 // NarrowPiece is how many numbers of an H in float32 are widened to float64 at a time between sweeps, so that they stay
 // in a first-level cache.
 const NarrowPiece = 1 << 11

@@ -51,6 +51,22 @@ func TestTurnsPay(t *testing.T) {
 	}
 }
 
+// TestCopyPays: H has 2¹⁶ to 2²² numbers, and a row of A has 2r entries or more.
+func TestCopyPays(t *testing.T) {
+	for _, tc := range []struct {
+		n, r   int
+		stored int64
+		want   bool
+	}{
+		{1 << 12, 16, 1 << 17, true}, {1 << 12, 16, 1<<17 - 1, false}, {1<<12 - 1, 16, 1 << 20, false},
+		{1 << 18, 16, 1 << 23, true}, {1<<18 + 1, 16, 1 << 30, false}, {math.MaxInt32, math.MaxInt32, math.MaxInt64, false},
+	} {
+		if got := CopyPays(tc.n, tc.r, tc.stored); got != tc.want {
+			t.Errorf("%d items, %d columns, %d entries: %v", tc.n, tc.r, tc.stored, got)
+		}
+	}
+}
+
 // TestSparseBytes compares with the sizes of the arrays, for a table with stored values and for one without.
 func TestSparseBytes(t *testing.T) {
 	if got := SparseBytes(3, 10, 10); got != 4*10+8*10+8*4 {
