@@ -814,7 +814,7 @@ func TestRoundedFirst(t *testing.T) {
 		return Given{h}
 	}
 	none := func(*matrix.Dense) {}
-	for _, c := range []struct {
+	cases := []struct {
 		name   string
 		r      int
 		solver RowBlock
@@ -833,16 +833,18 @@ func TestRoundedFirst(t *testing.T) {
 		{"zero, passes in float64", 16, RowBlock{Precision: Double}, Zero{}, false},
 		{"passes in float64", 16, RowBlock{Precision: Double}, start(16, none), false},
 		{"passes in float32 for good", 16, RowBlock{Precision: Single}, start(16, none), false},
-	} {
-		p, _, run := startRun(t, a, c.r, c.solver, Options{Start: c.start, Threads: 2})
+	}
+	for _, c := range cases {
+		_, _, run := startRun(t, a, c.r, c.solver, Options{Start: c.start, Threads: 2})
 		was, blocks := run.publish().Clone(), 0
 		rep := run.sweep(func() bool { blocks++; return blocks > 3 })
 		if h := run.publish(); c.narrow != run.rounds || !rep.cut || c.narrow && !slices.Equal(h.Data(), was.Data()) {
 			t.Errorf("%s: cut %t and H in float32 %t, want true and %t, and H unchanged", c.name, rep.cut, run.rounds, c.narrow)
 		}
 		run.end()
-
-		p, _, run = startRun(t, a, c.r, c.solver, Options{Start: c.start, Threads: 2})
+	}
+	for _, c := range cases {
+		p, _, run := startRun(t, a, c.r, c.solver, Options{Start: c.start, Threads: 2})
 		before := p.measure(run.h)
 		run.sweep(never)
 		if err := run.verify(); err != nil {
