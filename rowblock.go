@@ -357,7 +357,7 @@ type rowBlockRun struct {
 // sweepTally is what the goroutine that runs the sweep tallies block by block. It lies apart from what all
 // members of the team read.
 type sweepTally struct {
-	rounds    bool    // H was rounded to float32 as the sweep began
+	rounds    bool    // momentum led to a point of float32 as the sweep began
 	guessed   int     // blocks that moved by a guess of q
 	clipped   int     // groups of rows with entries that did not move by t·d, but were cut off at zero or rounded
 	uphill    float64 // ⟨Y − H_new, H_new − H_prev⟩ so far, Y the sweep's start after its joint step, if any

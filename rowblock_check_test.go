@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -798,9 +799,9 @@ func TestRoundedInner(t *testing.T) {
 }
 
 // TestRoundedFirst: a start whose numbers are of float32 is kept as such in the first sweep. That changes none of them,
-// the objective after the sweep is right, and a sweep that is cut gives the start back. From zero, the rows that go
+// the objective after the sweep is right, and a sweep that is undone gives the start back. From zero, the rows that go
 // first are rounded. A start with any other number, or with a column far below the range, is kept in float64, and so is
-// any where passes have one precision for good.
+// any where passes have one precision for good. Either way, a first sweep that is cut keeps what it has done.
 func TestRoundedFirst(t *testing.T) {
 	const n = 4200
 	graph, _ := instance.PlantedGraph(n, 20, 0.2, 0.002, 1)
@@ -814,49 +815,74 @@ func TestRoundedFirst(t *testing.T) {
 		return Given{h}
 	}
 	none := func(*matrix.Dense) {}
-	cases := []struct {
+	scaled := func(j int, by float64) func(h *matrix.Dense) {
+		return func(h *matrix.Dense) {
+			for i := range n {
+				h.Set(i, j, h.At(i, j)*by)
+			}
+		}
+	}
+	for _, c := range []struct {
 		name   string
 		r      int
 		solver RowBlock
-		start  Start
+		opt    Options
 		narrow bool
 	}{
-		{"float32", 16, RowBlock{}, start(16, none), true},
-		{"float32, padded", 22, RowBlock{}, start(22, none), true},
-		{"a number of float64", 16, RowBlock{}, start(16, func(h *matrix.Dense) { h.Set(n-1, 15, 0.1) }), false},
-		{"a tiny column", 16, RowBlock{}, start(16, func(h *matrix.Dense) {
-			for i := range n {
-				h.Set(i, 3, h.At(i, 3)*0x1p-110)
-			}
-		}), false},
-		{"zero", 16, RowBlock{}, Zero{}, true},
-		{"zero, passes in float64", 16, RowBlock{Precision: Double}, Zero{}, false},
-		{"passes in float64", 16, RowBlock{Precision: Double}, start(16, none), false},
-		{"passes in float32 for good", 16, RowBlock{Precision: Single}, start(16, none), false},
-	}
-	for _, c := range cases {
-		_, _, run := startRun(t, a, c.r, c.solver, Options{Start: c.start, Threads: 2})
-		was, blocks := run.publish().Clone(), 0
-		rep := run.sweep(func() bool { blocks++; return blocks > 3 })
-		if h := run.publish(); c.narrow != run.rounds || !rep.cut || c.narrow && !slices.Equal(h.Data(), was.Data()) {
-			t.Errorf("%s: cut %t and H in float32 %t, want true and %t, and H unchanged", c.name, rep.cut, run.rounds, c.narrow)
+		{"float32", 16, RowBlock{}, Options{Start: start(16, none)}, true},
+		{"float32, padded", 22, RowBlock{}, Options{Start: start(22, none)}, true},
+		{"float32, weights", 16, RowBlock{}, Options{Start: start(16, none), L1: []float64{1e-3}}, true},
+		{"a number of float64", 16, RowBlock{}, Options{Start: start(16, func(h *matrix.Dense) { h.Set(n-1, 15, 0.1) })}, false},
+		{"a tiny column", 16, RowBlock{}, Options{Start: start(16, scaled(3, 0x1p-110))}, false},
+		{"a column of zeros", 16, RowBlock{}, Options{Start: start(16, scaled(3, 0))}, true},
+		{"a column of zeros that begins with a row", 16, RowBlock{}, Options{Start: start(16, func(h *matrix.Dense) {
+			kernel.Scale(h.Data(), 0x1p-4)
+			scaled(3, 0)(h)
+		})}, false},
+		{"zero", 16, RowBlock{}, Options{Start: Zero{}}, true},
+		{"zero, passes in float64", 16, RowBlock{Precision: Double}, Options{Start: Zero{}}, false},
+		{"passes in float64", 16, RowBlock{Precision: Double}, Options{Start: start(16, none)}, false},
+		{"passes in float32 for good", 16, RowBlock{Precision: Single}, Options{Start: start(16, none)}, false},
+	} {
+		c.opt.Threads = 2
+		begun := func() (p *problem, run *rowBlockRun, was *matrix.Dense) {
+			p, _, run = startRun(t, a, c.r, c.solver, c.opt)
+			return p, run, run.publish().Clone()
 		}
-		run.end()
-	}
-	for _, c := range cases {
-		p, _, run := startRun(t, a, c.r, c.solver, Options{Start: c.start, Threads: 2})
-		before := p.measure(run.h)
+		p, run, was := begun()
+		before := p.measure(was)
 		run.sweep(never)
-		if err := run.verify(); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
 		if narrow := run.rounded.now != nil; narrow != c.narrow {
 			t.Errorf("%s: H in float32 after a sweep: %t", c.name, narrow)
 		}
-		got := run.safeF
-		f := p.measureWith(run.publish(), p.a.NewProduct(run.publish(), 1))
+		if err := run.verify(); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		got, after := run.safeF, run.publish()
+		f := p.measureWith(after, p.a.NewProduct(after, 1))
 		if want := f.objective(); !(math.Abs(got-want) <= 1e-12*want) || !(got < before.objective()) {
 			t.Errorf("%s: objective %v, want %v, below %v", c.name, got, want, before.objective())
+		}
+		run.end()
+
+		_, run, was = begun()
+		run.safeF = math.Inf(-1) // no objective is as low
+		if rep := run.sweep(never); !rep.provisional || !slices.Equal(run.publish().Data(), was.Data()) {
+			t.Errorf("%s: undone: %t, want true and the start", c.name, rep.provisional)
+		}
+		run.end()
+
+		p, run, was = begun()
+		looks, most := 0, 3 // blocks
+		if _, zero := c.opt.Start.(Zero); zero {
+			most += 8 * c.r // and the rows that go first
+		}
+		rep := run.sweep(func() bool { looks++; return looks > most })
+		now := run.publish()
+		from := 3 * run.Block * c.r
+		kept, _ := c.opt.Start.(Given)
+		if f := p.measure(now); !rep.cut || !(f.objective() < before.objective()) || kept.H != nil && !strings.Contains(c.name, "begins") && !slices.Equal(now.Data()[from:], was.Data()[from:]) {
+			t.Errorf("%s: cut: %t, want true; the objective goes from %v to %v, or later rows have changed", c.name, rep.cut, before.objective(), f.objective())
 		}
 		run.end()
 	}

@@ -26,15 +26,16 @@ type roundedH struct {
 func (s *rowBlockRun) mayRound() bool { return s.sweeps > 0 && s.roundingPays() }
 
 // startsNarrow says whether H, in float64, is kept in float32 from the first sweep on. A start may be of any size, so its
-// numbers must be of float32 already; others are mostly told by the first few. D must be known.
+// numbers must be of float32 already. D must be known. At zero, some rows move one at a time first, in float64.
 func (s *rowBlockRun) startsNarrow() bool {
 	return s.roundingPays() && kernel.Nonzero(s.gram) && kernel.AreSingles(s.hv, s.team)
 }
 
-// roundStart rounds h, in float64, for the first sweep. last stays in float64.
+// roundStart rounds h, in float64, for the first sweep. last stays in float64. If numbers change, D has to be found
+// again. A sweep that is cut keeps what it has done.
 func (s *rowBlockRun) roundStart() {
 	s.makeRooms()
-	s.rounds, s.rounded.now = true, kernel.Narrow(s.hv, s.team)
+	s.rounded.now = kernel.Narrow(s.hv, s.team)
 	s.rounded.product.Single(s.rounded.now)
 }
 
@@ -51,8 +52,8 @@ func (s *rowBlockRun) roundingPays() bool {
 	return true
 }
 
-// leastRounded is the least squared norm of a column, as D of the last sweep has it, for H to be rounded. It
-// is far above the least numbers of float32.
+// leastRounded is the least squared norm of a column, as D has it, for H to be rounded: D of the start or, later,
+// of the last sweep. It is far above the least numbers of float32.
 const leastRounded = 0x1p-200
 
 // extrapolateNarrow is extrapolate for an H that is in float32 from now on. If it was not before, last stays

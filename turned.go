@@ -20,12 +20,12 @@ import (
 // drawn as by Random. If the diagonal is ignored and fewer than r eigenvalues are positive, all of the start
 // is Random. All runs share B.
 //
-// Where matrix.CopiesSingles says so, numbers are rounded to those of float32, and the multiple to one of few digits.
+// Where matrix.CopiesSingles says so, numbers before they are scaled have 14 significant bits and the multiple has 10.
 //
 // Memory: B as long as there are runs. Before the first sweep, what matrix.RitzPairs takes; for dense data
 // near a low rank, the low rank of RowBlock.Compress is found instead. For each start, the rows that turns
 // look at, at most 64·r, twice in float32, and once as they are if B has more. See
-// docs/decisions/0026-turned-starts.md, 0027 and 0028.
+// docs/decisions/0026-turned-starts.md and 0027 to 0029.
 type TSVDStart struct{}
 
 // Name implements Start.
@@ -64,8 +64,9 @@ func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 }
 
 // The significant bits of a number of a start for which numbers of float32 are wanted, and of the factor that then
-// scales it. Together they are those of a float32, so that the start is exact before and after it has been scaled.
-// Neither matters: the objective is flat along the ray, and the next sweep moves every number by more.
+// scales it. Together they are those of a float32, so that the start is exact before and after it has been scaled,
+// unless numbers are below its range. What is lost does not matter: the objective is flat along the ray, and the next
+// sweep moves every number by more.
 const (
 	shortBits   = 14
 	shortFactor = 10

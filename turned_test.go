@@ -615,7 +615,7 @@ func TestTSVDStartShort(t *testing.T) {
 	}
 }
 
-// TestRounded: the nearest number of so many bits, also where that has another exponent.
+// TestRoundedBits: the nearest number of so many bits, also where that has another exponent.
 func TestRoundedBits(t *testing.T) {
 	for _, tc := range []struct {
 		v    float64

@@ -39,6 +39,16 @@ func TestRoughMemory(t *testing.T) {
 	}
 }
 
+// TestCopiedMemory: rowblock on a sparse A of long rows counts a copy of H in float32, and on one of shorter rows none.
+func TestCopiedMemory(t *testing.T) {
+	const n, rank = 5000, 16
+	long := shape{rank: rank, sparse: true, stored: 2 * n * rank}
+	short := shape{rank: rank, sparse: true, stored: 2*n*rank - 1}
+	if got := long.rowBlock(n, 0, false) - short.rowBlock(n, 0, false); got != 4*n*rank {
+		t.Errorf("rows of 2r entries take %v bytes more than shorter ones, want %v", got, 4*n*rank)
+	}
+}
+
 // TestFormedMemory: if A is formed from sparse points, the run is predicted to need the same memory as one
 // that reads this A from a file. Forming A takes the points both ways and A. With one stored entry less, the
 // points are kept.

@@ -355,7 +355,6 @@ func addGathered(z []float64, r int, at, from, idx []int32, val, x []float64) {
 	}
 }
 
-// gatherEach computes rows in two pieces if lower is not nil, and in one otherwise.
 func advance(x, d []float64, t float64, last []float64) (along float64, cut bool) {
 	if path == portable || len(x) == 0 {
 		return advanceGo(x, d, t, last)

@@ -12,10 +12,11 @@ func mostOfAVX2[F Float]() int {
 	return mostAVX2
 }
 
-// wide reports whether wide vectors pay for many short rows: where r is a multiple of 8. Then, if x begins at
-// a cache line, no vector of x straddles two: a vector of float64 is a whole line, one of float32 half a
-// line. With r = 60, all vectors of every other row of float64 would. With x near, r = 16 and 32 take 0.7 to
-// 0.8 times as long as with AVX2, r = 60 as long or 1.1 times (BenchmarkGatherEach, BenchmarkMoves; Xeon).
+// wide reports whether wide vectors pay for many short rows of float64 that lie anywhere: where r is a multiple
+// of 8. Then, if x begins at a cache line, no vector of x straddles two: a vector of float64 is a whole line, one
+// of float32 half a line. With r = 60, all vectors of every other row of float64 would. With x near, r = 16 and
+// 32 take 0.7 to 0.8 times as long as with AVX2, r = 60 as long or 1.1 times (BenchmarkGatherEach,
+// BenchmarkMoves; Xeon).
 func wide(r int) bool { return path == avx512 && r%lanesAVX512 == 0 }
 
 // wideEach is wide for rows that are gathered from an x of type F, and wideSpan for those that come from a
@@ -29,6 +30,7 @@ func wideEach[F Float](r int) bool {
 
 func wideSpan[F Float](r int) bool { return wideEach[F](r) || path == avx512 && r >= 13 }
 
+// gatherEach computes rows in two pieces if lower is not nil, and in one otherwise.
 func gatherEach[F Float](dst, lower []float64, r int, from, idx []int32, val []float64, x []F, scale float64) {
 	if path == portable || r < leastAVX2 || len(x) < r {
 		gatherEachGo(dst, lower, r, from, idx, val, x, scale)

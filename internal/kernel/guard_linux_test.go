@@ -121,7 +121,7 @@ func TestGuardPagesGathered(t *testing.T) {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		for _, atEnd := range []bool{false, true} {
 			for _, rows := range []int{1, 2, 7, 20} {
-				for _, r := range []int{1, 4, 5, 16, 61} {
+				for _, r := range []int{1, 4, 5, 9, 13, 16, 61} {
 					const each = 3       // entries a row
 					xRows := 1<<16/r + 1 // enough to be fetched ahead
 					numbers := func(n int) []float64 { return placeGuarded(t, random(1, n), atEnd) }

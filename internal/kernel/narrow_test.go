@@ -42,7 +42,7 @@ func TestNarrowInPlace(t *testing.T) {
 }
 
 // TestSingles: numbers of float32 are copied and found to be such, whatever their size. One other number anywhere
-// is enough for neither.
+// is enough for neither. Numbers of any kind are told without memory for a copy.
 func TestSingles(t *testing.T) {
 	exact := func(n int) []float64 {
 		x := random(uint64(n), n)
@@ -87,4 +87,8 @@ func TestSingles(t *testing.T) {
 			team.Close()
 		}
 	})
+	other := random(1, 5000)
+	if count := testing.AllocsPerRun(10, func() { Singles(other, 1) }); count != 0 {
+		t.Errorf("%v allocations for numbers that are not of float32", count)
+	}
 }
