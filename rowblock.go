@@ -492,8 +492,8 @@ func (s *rowBlockRun) doubt() bool {
 	}
 	s.alone = false
 	if !s.wasSo {
-		s.widen()
 		s.onlyAlike = !s.heldBack()
+		s.widen()
 		s.alone = !s.onlyAlike || !s.p.drawn && s.anyAlike()
 	}
 	s.tk, s.beta = 1, 0

@@ -464,8 +464,8 @@ func TestRowBlockPublishes(t *testing.T) {
 
 // TestRounded: while passes are in float32, from the second sweep on, a large H of a sparse A holds float32
 // numbers only. D, the objective and all that verify checks follow that H, in sweeps by blocks and for single
-// rows, and the objective does not rise. In a sweep row by row, and with any precision but Adaptive, H is not
-// rounded.
+// rows, the objective does not rise, and rows alone would gain what they would from that H in float64. In a sweep
+// row by row, and with any precision but Adaptive, H is not rounded.
 func TestRounded(t *testing.T) {
 	graph, _ := instance.PlantedGraph(4200, 20, 0.2, 0.002, 1)
 	short, _ := instance.PlantedGraph(8200, 200, 0.3, 0.0003, 1)
@@ -508,6 +508,13 @@ func TestRounded(t *testing.T) {
 			}
 			if err := run.verify(); err != nil {
 				t.Fatalf("%s, sweep %d: %v", tc.name, sweep+1, err)
+			}
+			if sweep == 5 {
+				narrow, wide := run.gainAlone(), 0.0
+				run.whileWide(func() { wide = run.gainAlone() })
+				if run.rounded.now == nil || !(narrow > 0) || !(math.Abs(narrow-wide) <= 1e-6*wide) {
+					t.Errorf("%s: rows alone gain %v with H in float32 (%t), %v with the same H in float64", tc.name, narrow, run.rounded.now != nil, wide)
+				}
 			}
 			if !(run.safeF <= best) {
 				t.Fatalf("%s, sweep %d: the objective rises from %v to %v", tc.name, sweep+1, best, run.safeF)

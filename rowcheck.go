@@ -106,7 +106,13 @@ func (s *rowBlockRun) cut() sweepReport {
 // in long runs, each time the number of sweeps has doubled.
 func (s *rowBlockRun) estimate() float64 {
 	measure := func() (sq float64) {
-		s.whileWide(func() { sq = s.p.measureWith(s.h, s.product).gradKKT })
+		s.whileWide(func() {
+			var product matrix.Product = s.product
+			if s.rounded.product != nil { // it keeps nothing that a product would save
+				product = matrix.ProductOf(s.p.a, s.h, s.p.workers)
+			}
+			sq = s.p.measureWith(s.h, product).gradKKT
+		})
 		return sq
 	}
 	if s.wasSo { // rows moved one at a time have left no d
@@ -230,8 +236,7 @@ const (
 	worthMoving = 1e-6
 )
 
-// gainAlone returns the sum of what the objective would fall by if each row of a float64 h moved and the
-// others did not. It returns 0 when the run has to end first.
+// gainAlone returns the sum of what the objective would fall by if each row of h moved and the others did not. It returns 0 when the run has to end first.
 func (s *rowBlockRun) gainAlone() (gain float64) {
 	s.takeOrders(0)
 	s.packGram()
@@ -243,6 +248,7 @@ func (s *rowBlockRun) gainAlone() (gain float64) {
 		s.products(lo, hi)
 		s.eachGroup(lo, hi, func(grp *rowGroup, from, to int) {
 			s.sumTerms(lo, from, to)
+			s.fetchRows(grp, from, to)
 			s.propose(grp, lo, from, to)
 			g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.rowsOf(grp, from, to)
 			grp.lin = 0

@@ -33,7 +33,7 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 		if sh.sparse && n*pitch >= rules.SpanFrom {
 			rooms = 12*roundedParts*rules.NarrowPiece + 12*max(rules.GraphBlock, sh.blockRows(points))*pitch
 			if rules.CopyPays(int(n), sh.rank, int64(sh.stored)) { // a copy of that H while its figures are computed
-				rooms += 4 * n * float64(sh.rank)
+				rooms += 4 * n * pitch
 			}
 		}
 		return squares + 8*hs + last + joint + rooms + sh.rough(n, pitch)
