@@ -236,7 +236,8 @@ const (
 	worthMoving = 1e-6
 )
 
-// gainAlone returns the sum of what the objective would fall by if each row of h moved and the others did not. It returns 0 when the run has to end first.
+// gainAlone returns the sum of what the objective would fall by if each row of h moved and the others did not.
+// It returns 0 when the run has to end first.
 func (s *rowBlockRun) gainAlone() (gain float64) {
 	s.takeOrders(0)
 	s.packGram()

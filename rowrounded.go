@@ -21,8 +21,8 @@ type roundedH struct {
 	narrow    [][]float32 // the same for a last that is not narrow yet
 }
 
-// mayRound says whether H may be rounded to float32 for the next sweep. What passes propose is rounded in any
-// case as long as they are in float32.
+// mayRound says whether the point that momentum leads to may be rounded to float32 for the next sweep. What passes
+// propose is rounded in any case as long as they are in float32. The first sweep has a rule of its own (startsNarrow).
 func (s *rowBlockRun) mayRound() bool { return s.sweeps > 0 && s.roundingPays() }
 
 // startsNarrow says whether H, in float64, is kept in float32 from the first sweep on. A start may be of any size, so its
