@@ -33,11 +33,12 @@ func (TSVDStart) Name() string { return "tsvd" }
 
 const (
 	startRows    = 64   // times r, the rows that turns look at
-	mostTurns    = 40   // the most turns
-	turnMomentum = 0.9  // of the last turn, how far beyond it the next begins, at most
+	mostTurns    = 320  // the most turns
+	turnMomentum = 0.98 // of the last turn, how far beyond it the next begins, at most
 	turnsEnough  = 0.25 // times the relative error that no rank r can avoid: the part of B that may be left negative
-	turnsLooked  = 5    // turns between looks at whether they still pay
-	turnsFall    = 0.95 // turns end if more than that part of the squared negative part is left from one look to the next
+	turnsLeave   = 3e-4 // the least part of B that may be left negative, for data that a rank r comes near to
+	turnsLooked  = 10   // turns between looks at whether they still pay
+	turnsFall    = 0.9  // turns end if more than that part of the squared negative part is left from one look to the next
 )
 
 func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
@@ -171,7 +172,7 @@ func (p *problem) roots() (*roots, error) {
 	if squares := p.signRoots(top.b, u, values, rooted); rooted {
 		top.values = squares
 	}
-	top.enough = turnsEnough * math.Sqrt(max(0, p.norm*p.norm-kernel.SumSq(top.values))) / p.norm
+	top.enough = max(turnsLeave, turnsEnough*math.Sqrt(max(0, p.norm*p.norm-kernel.SumSq(top.values)))/p.norm)
 	p.common.roots = top
 	return top, nil
 }
