@@ -19,6 +19,8 @@ const (
 	compressedFrom  = 4    // how many times cheaper a product must be
 	compressedRows  = 450  // least n: with fewer rows, finding Ã takes a good part of the time
 	compressedFar   = 0.1  // largest ‖A−Ã‖, in parts of ‖A−HHᵀ‖, for the low rank to be used
+	compressedFarOn = 0.3  // the same where many sweeps are to come, that is, for a KKT residual of manySweeps or more
+	manySweeps      = 0.01
 	compressedNear  = 0.02 // largest ‖A−Ã‖/‖A‖ for the low rank to be accepted
 )
 
@@ -61,13 +63,16 @@ func (p *problem) compressed(beyond int) *problem {
 }
 
 // compress replaces A by a low rank if one is asked for, or if one was found that is far nearer to A than the
-// first HHᵀ is.
+// first HHᵀ is. A run makes at least compressedCheck sweeps with it, so where fewer may do, it must be nearer still.
 func (s *rowBlockRun) compress(first *figures) {
 	if s.Compress == NoCompression {
 		return
 	}
-	near := s.full.compressed(s.Compress)
-	if s.Compress > 0 || near.apart <= compressedFar*math.Sqrt(max(0, first.errSq)) {
+	near, far := s.full.compressed(s.Compress), compressedFar
+	if first.kkt() >= manySweeps {
+		far = compressedFarOn
+	}
+	if s.Compress > 0 || near.apart <= far*math.Sqrt(max(0, first.errSq)) {
 		s.p = near
 	}
 	if s.p != s.full && s.CheckEvery < compressedCheck {

@@ -59,13 +59,16 @@ func TestCompressed(t *testing.T) {
 	if d := math.Sqrt(4*last)/s.full.norm - plain.RelErr; !(d <= 1e-6) {
 		t.Errorf("relative error %v with compression, %v without", math.Sqrt(4*last)/s.full.norm, plain.RelErr)
 	}
-	for part, compressed := range map[float64]bool{0.09: false, 0.11: true} { // the low rank is used if ‖A−Ã‖ is at most 0.1 of ‖A−HHᵀ‖; here it is 0.01/part
+	for _, c := range []struct {
+		apart, kkt float64 // ‖A−Ã‖/‖A−HHᵀ‖ and the KKT residual of the start
+		compressed bool
+	}{{0.09, 0, true}, {0.11, 0.009, false}, {0.11, 0.011, true}, {0.29, 0.011, true}, {0.31, 1, false}} {
 		p := s.full
-		first := figures{errSq: math.Pow(s.full.near.apart*part/0.01, 2)}
+		first := figures{errSq: math.Pow(p.near.apart/c.apart, 2), gradKKT: c.kkt * c.kkt * p.norm, normOfA: p.norm}
 		e := RowBlock{}.start(p, matrix.NewDense(n, r, nil), 0).(*rowBlockRun)
 		e.begin(&first)
-		if e.end(); (e.p != p) != compressed {
-			t.Errorf("compressed where ‖A−Ã‖ is %v of ‖A−HHᵀ‖: %v", p.near.apart/math.Sqrt(first.errSq), e.p != p)
+		if e.end(); (e.p != p) != c.compressed {
+			t.Errorf("%+v: compressed: %v", c, e.p != p)
 		}
 		e = RowBlock{Compress: 20}.start(p, matrix.NewDense(n, r, nil), 0).(*rowBlockRun)
 		e.begin(&first)
