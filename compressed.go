@@ -62,14 +62,15 @@ func (p *problem) compressed(beyond int) *problem {
 	return p.near
 }
 
-// compress replaces A by a low rank if one is asked for, or if one was found that is far nearer to A than the
-// first HHᵀ is. A run makes at least compressedCheck sweeps with it, so where fewer may do, it must be nearer still.
+// compress replaces A by a low rank if one is asked for, or if one was found that is several times nearer to A than
+// the first HHᵀ is. A run makes at least compressedCheck sweeps with it, so where fewer may do, it must be nearer still. A kick
+// may end after two.
 func (s *rowBlockRun) compress(first *figures) {
 	if s.Compress == NoCompression {
 		return
 	}
 	near, far := s.full.compressed(s.Compress), compressedFar
-	if first.kkt() >= manySweeps {
+	if first.kkt() >= manySweeps && math.IsInf(s.full.target, 1) {
 		far = compressedFarOn
 	}
 	if s.Compress > 0 || near.apart <= far*math.Sqrt(max(0, first.errSq)) {

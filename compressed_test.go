@@ -61,9 +61,13 @@ func TestCompressed(t *testing.T) {
 	}
 	for _, c := range []struct {
 		apart, kkt float64 // ‖A−Ã‖/‖A−HHᵀ‖ and the KKT residual of the start
+		kick       bool
 		compressed bool
-	}{{0.09, 0, true}, {0.11, 0.009, false}, {0.11, 0.011, true}, {0.29, 0.011, true}, {0.31, 1, false}} {
+	}{{0.09, 0, false, true}, {0.11, 0.009, false, false}, {0.11, 0.011, false, true}, {0.29, 0.011, false, true}, {0.31, 1, false, false}, {0.11, 1, true, false}, {0.09, 1, true, true}} {
 		p := s.full
+		if p.target = math.Inf(1); c.kick {
+			p.target = 1
+		}
 		first := figures{errSq: math.Pow(p.near.apart/c.apart, 2), gradKKT: c.kkt * c.kkt * p.norm, normOfA: p.norm}
 		e := RowBlock{}.start(p, matrix.NewDense(n, r, nil), 0).(*rowBlockRun)
 		e.begin(&first)

@@ -137,7 +137,7 @@ var rowBlockKnobs = []Knob{
 		nameKnob("first", firstSweepNames[:], func(s *RowBlock, k int) { s.First = FirstSweep(k) })},
 	{"precision", "precision of the passes: double, single, adaptive (single while they change H by much more than the rounding of single)", Adaptive.String(),
 		nameKnob("precision", precisionNames[:], func(s *RowBlock, k int) { s.Precision = Precision(k) })},
-	{"compress", "columns beyond R of the low rank that takes the place of dense data at first; -1 = never, 0 = 20 where that is cheaper and the low rank is far nearer to A than HHᵀ is", "0",
+	{"compress", "columns beyond R of the low rank that takes the place of dense data at first; -1 = never, 0 = 20 where that is cheaper and the low rank is several times nearer to A than HHᵀ is", "0",
 		wholeKnob("compress", NoCompression, math.MaxInt, func(s *RowBlock, k int) { s.Compress = k })},
 	{"joint", "conjugate gradient steps in a joint step of all rows, made on dense data every few sweeps once the error is small; -1 = never, 0 = 3", "0",
 		wholeKnob("joint", NoJoint, mostPasses, func(s *RowBlock, k int) { s.Joint = k })},

@@ -24,7 +24,7 @@ import (
 //
 // Memory: B as long as there are runs. Before the first sweep, what matrix.RitzPairs takes; for dense data
 // near a low rank, the low rank of RowBlock.Compress is found instead. For each start, the rows that turns
-// look at, at most 64·r, twice in float32, and once as they are if B has more. See
+// look at, twice in float32, and once as they are if B has more: all for dense data, at most 64·r otherwise. See
 // docs/decisions/0026-turned-starts.md and 0027 to 0029.
 type TSVDStart struct{}
 
@@ -32,7 +32,7 @@ type TSVDStart struct{}
 func (TSVDStart) Name() string { return "tsvd" }
 
 const (
-	startRows    = 64   // times r, the rows that turns look at
+	startRows    = 64   // times r, the rows that turns look at if data are sparse
 	mostTurns    = 320  // the most turns
 	turnMomentum = 0.98 // of the last turn, how far beyond it the next begins, at most
 	turnsEnough  = 0.25 // times the relative error that no rank r can avoid: the part of B that may be left negative
@@ -52,7 +52,7 @@ func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 		p.note("without the diagonal fewer eigenvalues are positive (%d) than H has columns, so the run began at random", len(top.values))
 		return Random{}.fill(p, h, run)
 	}
-	q, _ := p.turnFrom(p.sample(top.b, startRows*p.r), p.firstTurn(len(top.values), run), top.leastTurned(), top.enough)
+	q, _ := p.turnFrom(p.sample(top.b, p.turnedRows()), p.firstTurn(len(top.values), run), top.leastTurned(), top.enough)
 	p.turnBy(h, top.b, q)
 	p.fillColumns(h, run)
 	factorBits := 0
@@ -224,11 +224,21 @@ func (p *problem) signRoots(b, u *matrix.Dense, values []float64, rooted bool) (
 }
 
 // turnBlock is how many rows are turned at a time. turnedAtOnce is how many in float32, where a product adds
-// up as many terms in a row.
+// up as many terms in a row. Many rows are divided into some turnParts parts.
 const (
 	turnBlock    = 64
 	turnedAtOnce = 128
+	turnParts    = 64
 )
+
+// turnedRows returns how many rows turns look at. Those of hubs tell where a graph wants to be turned. Where rows are
+// alike, as those of dense data mostly are, the others would be left behind, the more so the longer turns go on.
+func (p *problem) turnedRows() int {
+	if p.a.Density() >= rules.DenseFrom {
+		return p.n
+	}
+	return min(p.n, startRows*p.r)
+}
 
 // sample returns a copy of the given number of the longest rows of b, or b's own data if it has no more rows.
 func (p *problem) sample(b *matrix.Dense, rows int) []float64 {
@@ -311,7 +321,7 @@ func (p *problem) turnFrom(b, q []float64, least, enough float64) (to []float64,
 	}
 	wide, pitch := (r+3)/4*4, kernel.SinglePitch(r) // columns of products, and the distance between their rows in float32
 	n := len(b) / k
-	rows := max(256, r) // in a part
+	rows := max(256, r, (n/turnParts+turnedAtOnce-1)/turnedAtOnce*turnedAtOnce) // in a part
 	type part struct {
 		m, h []float64
 		h32  []float32

@@ -171,9 +171,11 @@ func (sh shape) beginsTurned(n, m float64, points bool) bool {
 	if sh.folds(n, m, points) {
 		vectors = min(vectors, int(m))
 	}
-	dense := sh.stored >= rules.DenseFrom*float64(sh.rows)*float64(sh.cols)
-	return (sh.method == "" || sh.method == "auto") && rules.TurnsPay(int(n), sh.rank, vectors, dense)
+	return (sh.method == "" || sh.method == "auto") && rules.TurnsPay(int(n), sh.rank, vectors, sh.dense())
 }
+
+// dense reports whether the data count as dense.
+func (sh shape) dense() bool { return sh.stored >= rules.DenseFrom*float64(sh.rows)*float64(sh.cols) }
 
 // turnedStart returns the bytes of symnmf.TSVDStart, besides the H it fills and the B that all starts share.
 // once counts matrix.RitzPairs, or the low rank that replaces it; turns counts, for each start, a copy of
@@ -181,8 +183,12 @@ func (sh shape) beginsTurned(n, m float64, points bool) bool {
 func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
 	k, r := float64((sh.rank+max(8, sh.rank/4)+7)/8*8), float64(sh.rank)
 	rows := min(n, 64*r)
+	if sh.dense() {
+		rows = n
+	}
 	wide, pitch := 4*math.Ceil(r/4), 16*math.Ceil(r/16)
-	turns = 8 * (rows*r + math.Ceil(rows/max(256, r))*(r*wide+128*wide+64*pitch) + 13*r*wide)
+	part := max(256, r, 128*math.Ceil(rows/64/128))
+	turns = 8 * (rows*r + math.Ceil(rows/part)*(r*wide+128*wide+64*pitch) + 13*r*wide)
 	if rows < n {
 		turns += 8 * rows * r
 	}

@@ -146,6 +146,12 @@ func TestTurnedStart(t *testing.T) {
 			t.Errorf("%s: %v bytes for each start, want %v", name, turns, want)
 		}
 	}
+	for n, parts := range map[float64]float64{1000: 4, 100_000: 61} { // of dense data, turns look at all rows
+		all := shape{rows: int(n), cols: int(n), items: similarity, rank: 10, stored: 0.25 * n * n}
+		if _, turns := all.turnedStart(n, n, false); turns != 8*(n*10+parts*(10*12+128*12+64*16)+13*10*12) {
+			t.Errorf("n = %v: %v bytes for each start of dense data, want those of %v rows in %v parts", n, turns, n, parts)
+		}
+	}
 	for _, c := range []struct {
 		n, m     float64
 		rank     int
