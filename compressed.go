@@ -63,8 +63,8 @@ func (p *problem) compressed(beyond int) *problem {
 }
 
 // compress replaces A by a low rank if one is asked for, or if one was found that is several times nearer to A than
-// the first HHᵀ is. A run makes at least compressedCheck sweeps with it, so where fewer may do, it must be nearer still. A kick
-// may end after two.
+// the first HHᵀ is. A run makes at least compressedCheck sweeps with it, so where fewer may do, it must be nearer
+// still. A kick may end after two.
 func (s *rowBlockRun) compress(first *figures) {
 	if s.Compress == NoCompression {
 		return
