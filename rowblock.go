@@ -58,8 +58,8 @@ type RowBlock struct {
 	// First is the order of the first sweep.
 	First FirstSweep
 	// Compress is the number of columns beyond r of the low rank that takes the place of A until little is left to
-	// gain. The default 0 means 20 for dense data where products are then much cheaper and the low rank is at least
-	// ten times nearer to A than HHᵀ is at the start. NoCompression means never.
+	// gain. The default 0 means 20 for dense data where products are then much cheaper and the low rank is several
+	// times nearer to A than HHᵀ is at the start. NoCompression means never.
 	Compress int
 	// Joint is the number of conjugate gradient steps in a joint step of all rows. Dense data get a joint step
 	// every few sweeps once the error is small. The default 0 means 3; NoJoint means no joint steps. At most 1000.

@@ -32,7 +32,6 @@ type TSVDStart struct{}
 func (TSVDStart) Name() string { return "tsvd" }
 
 const (
-	startRows    = 64   // times r, the rows that turns look at if data are sparse
 	mostTurns    = 320  // the most turns
 	turnMomentum = 0.98 // of the last turn, how far beyond it the next begins, at most
 	turnsEnough  = 0.25 // times the relative error that no rank r can avoid: the part of B that may be left negative
@@ -52,7 +51,7 @@ func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 		p.note("without the diagonal fewer eigenvalues are positive (%d) than H has columns, so the run began at random", len(top.values))
 		return Random{}.fill(p, h, run)
 	}
-	q, _ := p.turnFrom(p.sample(top.b, p.turnedRows()), p.firstTurn(len(top.values), run), top.leastTurned(), top.enough)
+	q, _ := p.findTurn(top, run)
 	p.turnBy(h, top.b, q)
 	p.fillColumns(h, run)
 	factorBits := 0
@@ -223,21 +222,13 @@ func (p *problem) signRoots(b, u *matrix.Dense, values []float64, rooted bool) (
 	return squares[:r]
 }
 
-// turnBlock is how many rows are turned at a time. turnedAtOnce is how many in float32, where a product adds
-// up as many terms in a row. Many rows are divided into some turnParts parts.
-const (
-	turnBlock    = 64
-	turnedAtOnce = 128
-	turnParts    = 64
-)
+// turnBlock is how many rows are turned at a time.
+const turnBlock = 64
 
-// turnedRows returns how many rows turns look at. Those of hubs tell where a graph wants to be turned. Where rows are
-// alike, as those of dense data mostly are, the others would be left behind, the more so the longer turns go on.
-func (p *problem) turnedRows() int {
-	if p.a.Density() >= rules.DenseFrom {
-		return p.n
-	}
-	return min(p.n, startRows*p.r)
+// findTurn returns the Q of a run, and how many turns have led to it.
+func (p *problem) findTurn(top *roots, run int) (q []float64, turns int) {
+	rows := rules.TurnedRows(p.n, p.r, p.a.Density() >= rules.DenseFrom)
+	return p.turnFrom(p.sample(top.b, rows), p.firstTurn(len(top.values), run), top.leastTurned(), top.enough)
 }
 
 // sample returns a copy of the given number of the longest rows of b, or b's own data if it has no more rows.
@@ -321,7 +312,7 @@ func (p *problem) turnFrom(b, q []float64, least, enough float64) (to []float64,
 	}
 	wide, pitch := (r+3)/4*4, kernel.SinglePitch(r) // columns of products, and the distance between their rows in float32
 	n := len(b) / k
-	rows := max(256, r, (n/turnParts+turnedAtOnce-1)/turnedAtOnce*turnedAtOnce) // in a part
+	rows := rules.TurnedPart(n, r)
 	type part struct {
 		m, h []float64
 		h32  []float32
@@ -329,14 +320,14 @@ func (p *problem) turnFrom(b, q []float64, least, enough float64) (to []float64,
 	}
 	parts := make([]part, kernel.BlockCount(n, rows))
 	for i := range parts {
-		parts[i] = part{m: make([]float64, k*wide), h: make([]float64, turnedAtOnce*wide), h32: make([]float32, turnedAtOnce*pitch)}
+		parts[i] = part{m: make([]float64, k*wide), h: make([]float64, rules.TurnedAtOnce*wide), h32: make([]float32, rules.TurnedAtOnce*pitch)}
 	}
 	team := kernel.NewTeam(p.workers)
 	defer team.Close()
-	rounded, across := make([]float32, n*k), make([]float32, n*k) // B, and the transposes of each turnedAtOnce of its rows
+	rounded, across := make([]float32, n*k), make([]float32, n*k) // B, and the transposes of each rules.TurnedAtOnce of its rows
 	team.Do(len(parts), func(i int) {
-		for lo := i * rows; lo < min((i+1)*rows, n); lo += turnedAtOnce {
-			hi := min(lo+turnedAtOnce, (i+1)*rows, n)
+		for lo := i * rows; lo < min((i+1)*rows, n); lo += rules.TurnedAtOnce {
+			hi := min(lo+rules.TurnedAtOnce, (i+1)*rows, n)
 			from := rounded[lo*k : hi*k]
 			kernel.ToFloat32(from, b[lo*k:hi*k])
 			transposeTo(across[lo*k:hi*k], from, hi-lo, k)
@@ -361,8 +352,8 @@ func (p *problem) turnFrom(b, q []float64, least, enough float64) (to []float64,
 			t := &parts[i]
 			clear(t.m)
 			t.cut = 0
-			for lo := i * rows; lo < min((i+1)*rows, n); lo += turnedAtOnce {
-				hi := min(lo+turnedAtOnce, (i+1)*rows, n)
+			for lo := i * rows; lo < min((i+1)*rows, n); lo += rules.TurnedAtOnce {
+				hi := min(lo+rules.TurnedAtOnce, (i+1)*rows, n)
 				h, h32 := t.h[:(hi-lo)*wide], t.h32[:(hi-lo)*pitch]
 				clear(h)
 				kernel.SingleTimes(h, 1, rounded[lo*k:hi*k], k, y32, wide, 0)

@@ -509,31 +509,23 @@ func TestTurnsStop(t *testing.T) {
 	}
 }
 
-// TestTurnedRows: turns look at all rows of dense data, and at 64·r of sparse ones if there are more.
+// TestTurnedRows: the Q of a start comes from all rows of dense data, and from the 64·r longest of sparse ones.
 func TestTurnedRows(t *testing.T) {
 	graph, _ := instance.PlantedGraph(300, 5, 0.1, 0.02, 1)
-	for _, c := range []struct {
-		a       matrix.Operator
-		r, rows int
-	}{{mustCSR(t, graph), 4, 256}, {mustCSR(t, graph), 5, 300}, {lowRank(t, 300, 4), 4, 300}} {
-		if got := mustProblem(t, c.a, c.r).turnedRows(); got != c.rows {
-			t.Errorf("r = %d, density %v: turns look at %d rows, want %d", c.r, c.a.Density(), got, c.rows)
+	for name, c := range map[string]struct {
+		a    matrix.Operator
+		rows int
+	}{"a graph": {mustCSR(t, graph), 256}, "dense": {lowRank(t, 300, 4), 300}} {
+		p := mustProblem(t, c.a, 4)
+		top, err := p.roots()
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	p := mustProblem(t, lowRank(t, 300, 4), 4)
-	h, all := matrix.NewDense(p.n, p.r, nil), matrix.NewDense(p.n, p.r, nil)
-	if err := (TSVDStart{}).fill(p, h, 0); err != nil {
-		t.Fatal(err)
-	}
-	top, err := p.roots()
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, _ := p.turnFrom(top.b.Data(), p.firstTurn(p.r, 0), top.leastTurned(), top.enough)
-	p.turnBy(all, top.b, q)
-	p.rescaleTo(all, 0)
-	if d := apart(h.Data(), all.Data()); !(d <= 1e-12*slices.Max(h.Data())) {
-		t.Errorf("the start is %v apart from that of turns that look at all rows", d)
+		got, _ := p.findTurn(top, 0)
+		want, _ := p.turnFrom(p.sample(top.b, c.rows), p.firstTurn(p.r, 0), top.leastTurned(), top.enough)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: Q is not that of %d rows", name, c.rows)
+		}
 	}
 }
 
@@ -658,7 +650,7 @@ func TestTSVDStartShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, _ := p.turnFrom(p.sample(top.b, p.turnedRows()), p.firstTurn(len(top.values), 0), top.leastTurned(), top.enough)
+	q, _ := p.findTurn(top, 0)
 	exact := matrix.NewDense(n, r, nil)
 	p.turnBy(exact, top.b, q)
 	scale := math.Sqrt(kernel.SumSq(h.Data()) / kernel.SumSq(exact.Data()))
@@ -908,7 +900,7 @@ func TestTSVDStartLowRank(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, turns := p.turnFrom(p.sample(top.b, p.turnedRows()), p.firstTurn(len(top.values), 0), top.leastTurned(), top.enough)
+		_, turns := p.findTurn(top, 0)
 		got := factorize(t, a, c.r, Options{Solver: RowBlock{}, Start: TSVDStart{}, Stop: Stop{Sweeps: 1}}).First.RelErr
 		if turns < c.least || turns > c.most || !(got <= c.error) {
 			t.Errorf("%+v: %d turns, the start has a relative error of %v", c, turns, got)

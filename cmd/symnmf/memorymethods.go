@@ -182,13 +182,10 @@ func (sh shape) dense() bool { return sh.stored >= rules.DenseFrom*float64(sh.ro
 // some rows of B and what turns need.
 func (sh shape) turnedStart(n, m float64, points bool) (once, turns float64) {
 	k, r := float64((sh.rank+max(8, sh.rank/4)+7)/8*8), float64(sh.rank)
-	rows := min(n, 64*r)
-	if sh.dense() {
-		rows = n
-	}
+	rows := float64(rules.TurnedRows(int(n), sh.rank, sh.dense()))
 	wide, pitch := 4*math.Ceil(r/4), 16*math.Ceil(r/16)
-	part := max(256, r, 128*math.Ceil(rows/64/128))
-	turns = 8 * (rows*r + math.Ceil(rows/part)*(r*wide+128*wide+64*pitch) + 13*r*wide)
+	parts := math.Ceil(rows / float64(rules.TurnedPart(int(rows), sh.rank)))
+	turns = 8 * (rows*r + parts*(r*wide+rules.TurnedAtOnce*(wide+pitch/2)) + 13*r*wide)
 	if rows < n {
 		turns += 8 * rows * r
 	}

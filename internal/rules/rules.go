@@ -96,6 +96,25 @@ func TurnsPay(n, r, vectors int, dense bool) bool {
 	return int64(n)*int64(r) <= 1<<22 && (dense || vectors <= 64 || vectors <= n/8)
 }
 
+// TurnedRows returns how many of n rows turns of a start with r columns look at: all of dense data, and of sparse data the
+// 64·r longest, among which are those of hubs. Where rows are alike, the others would be left behind, the more so the
+// longer turns go on.
+func TurnedRows(n, r int, dense bool) int {
+	if dense {
+		return n
+	}
+	return min(n, 64*r)
+}
+
+// TurnedAtOnce is how many rows are turned at a time, in float32, where a product adds up as many terms in a row.
+const TurnedAtOnce = 128
+
+// TurnedPart returns how many of that many rows make one part of a turn, with sums of its own: at least 256, and enough
+// for there to be at most 64 parts, or r, so that the sums take no more memory than the rows.
+func TurnedPart(rows, r int) int {
+	return max(256, r, (rows/64+TurnedAtOnce-1)/TurnedAtOnce*TurnedAtOnce)
+}
+
 // GarbageFills is how many bytes a run that needs less than that may fill with its garbage before the program collects it,
 // if the memory that it has predicted suffices (decision 0034).
 const GarbageFills = 128 << 20

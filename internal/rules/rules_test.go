@@ -76,3 +76,18 @@ func TestSparseBytes(t *testing.T) {
 		t.Errorf("without: %v", got)
 	}
 }
+
+// TestTurned: turns look at all rows of dense data and at no more than 64·r of sparse ones. A part has 256 rows, or r, or
+// as many products of TurnedAtOnce as make at most 64 parts.
+func TestTurned(t *testing.T) {
+	for _, tc := range []struct {
+		n, r       int
+		dense      bool
+		rows, part int
+	}{{100, 2, false, 100, 256}, {200, 2, false, 128, 256}, {200, 2, true, 200, 256}, {20000, 300, false, 19200, 384}, {16384, 5, true, 16384, 256}, {16448, 5, true, 16448, 384}, {1000, 300, true, 1000, 300}} {
+		rows := TurnedRows(tc.n, tc.r, tc.dense)
+		if part := TurnedPart(rows, tc.r); rows != tc.rows || part != tc.part {
+			t.Errorf("%+v: %d rows in parts of %d", tc, rows, part)
+		}
+	}
+}
