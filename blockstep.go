@@ -428,16 +428,20 @@ func (s *rowBlockRun) measureStep(grp *rowGroup, lo, from, to int) {
 		grp.own = kernel.RowSquares(d, p.selfs[from:to])
 	}
 	if p.ignoreDiag {
-		// Leave out Σ(‖h_i + t·d_i‖²)² from φ.
 		grp.quartic = [4]float64{}
-		for i := range to - from {
-			hi, di := h[i*pitch:(i+1)*pitch], d[i*pitch:(i+1)*pitch]
-			l, m, q := kernel.SumSq(hi), kernel.Dot(hi, di), kernel.SumSq(di)
-			grp.quartic[0] -= 4 * l * m
-			grp.quartic[1] -= 4*m*m + 2*l*q
-			grp.quartic[2] -= 4 * m * q
-			grp.quartic[3] -= q * q
-		}
+		leaveOut(&grp.quartic, h, d, pitch)
+	}
+}
+
+// leaveOut takes Σ(‖h_i + t·d_i‖²)² − Σ(‖h_i‖²)² from c₁t + c₂t² + c₃t³ + c₄t⁴, for rows of pitch numbers.
+func leaveOut(c *[4]float64, h, d []float64, pitch int) {
+	for i := 0; i < len(h); i += pitch {
+		hi, di := h[i:i+pitch], d[i:i+pitch]
+		l, m, q := kernel.SumSq(hi), kernel.Dot(hi, di), kernel.SumSq(di)
+		c[0] -= 4 * l * m
+		c[1] -= 4*m*m + 2*l*q
+		c[2] -= 4 * m * q
+		c[3] -= q * q
 	}
 }
 

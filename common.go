@@ -16,7 +16,10 @@ type common struct {
 	workers  int                                 // all there are; a run may have fewer
 	lows     map[matrix.Compression]*replacement // what inPlaceOf returned
 	top      *leading                            // what leading returned
+	rooting  sync.Mutex                          // held while roots are computed
 	roots    *roots                              // what roots returned
+	whole    matrix.Operator                     // what completed returns; nil before its first call
+	replaced int                                 // how many times that has been replaced
 	spectral float64                             // what norm2 returned
 	least    *float64                            // what leastEigenvalue returned
 }

@@ -25,7 +25,8 @@ const (
 )
 
 // compressed returns the problem with a low rank Ã ≈ A, of rank r + beyond, in place of A. It returns p
-// itself where there is none, where it would not pay, and where the diagonal is ignored. Everything else, and
+// itself where there is none, where it would not pay, and where the diagonal is ignored and completed knows of no
+// other. If the diagonal is ignored, Ã is near what completed returns, and is without its diagonal. Everything else, and
 // the norm, is as in p. All runs share Ã.
 //
 // A beyond of 0 means defaultBeyond, if that pays: if A is dense and has at least compressedRows rows,
@@ -43,14 +44,18 @@ func (p *problem) compressed(beyond int) *problem {
 		beyond = defaultBeyond
 	}
 	rank := p.r + min(beyond, p.n)
-	if p.ignoreDiag || rank >= p.n || automatic && (p.n < compressedRows || p.a.Density() < rules.DenseFrom || float64(matrix.Madds(p.a)) < compressedFrom*2*float64(p.n)*float64(rank)) {
+	if rank >= p.n || automatic && (p.n < compressedRows || p.a.Density() < rules.DenseFrom || float64(matrix.Madds(p.a)) < compressedFrom*2*float64(p.n)*float64(rank)) {
+		return p
+	}
+	whole := p.completed()
+	if p.ignoreDiag && whole == p.a {
 		return p
 	}
 	c := matrix.Compression{Columns: rank + beyond/2, Power: 1, Keep: rank, Seed: p.seed}
 	if automatic {
 		c.Near = compressedNear
 	}
-	low, err := p.common.inPlaceOf(p.context(), p.a, c)
+	low, err := p.common.inPlaceOf(p.context(), whole, c)
 	if errors.Is(err, context.Canceled) { // another run may have the time
 		p.near = nil
 		return p

@@ -304,8 +304,11 @@ func (p *problem) with(low *replacement) *problem {
 	near.a, near.diag = a, make([]float64, p.n)
 	a.DiagTo(near.diag)
 	near.selfs = near.diag
+	if p.ignoreDiag {
+		near.taken, near.normFrom = matrix.Taken(a)
+	}
 	near.near, near.of, near.common, near.notes, near.begun, near.spare, near.multiplyA = &near, p, low.common, nil, startProducts{}, nil, nil
-	near.apart = low.apart
+	near.apart, near.low = low.apart, low.a
 	near.shown = nil // figures on the low rank decide when to leave it, so they are on the clock
 	return &near
 }

@@ -2,6 +2,7 @@ package symnmf
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"symnmf/internal/instance"
@@ -38,7 +39,8 @@ func startJointRun(t testing.TB, a matrix.Operator, r int, s RowBlock, opt Optio
 	return run
 }
 
-// naiveGradient returns A·H and ∇ = H·HᵀH − A·H, both n×pitch.
+// naiveGradient returns A·H and ∇ = H·HᵀH − A·H, both n×pitch. Without the diagonal, ‖h_i‖²·h_i is no part of row i of
+// H·HᵀH.
 func naiveGradient(s *rowBlockRun) (ah, grad []float64) {
 	n, pitch := s.p.n, s.pitch
 	ah, grad = make([]float64, n*pitch), make([]float64, n*pitch)
@@ -50,17 +52,39 @@ func naiveGradient(s *rowBlockRun) (ah, grad []float64) {
 			for k := range pitch {
 				grad[i*pitch+j] += s.hv[i*pitch+k] * d[k*pitch+j]
 			}
+			if s.p.ignoreDiag {
+				grad[i*pitch+j] -= kernel.SumSq(s.h.Row(i)) * s.hv[i*pitch+j]
+			}
 		}
 	}
 	return ah, grad
+}
+
+// ignored returns the forms twice, the second time to be factored without their diagonals.
+func ignored(forms []testForm) (list []struct {
+	testForm
+	ignore bool
+}) {
+	for _, ignore := range []bool{false, true} {
+		for _, f := range forms {
+			if ignore {
+				f.name += ", no diagonal"
+			}
+			list = append(list, struct {
+				testForm
+				ignore bool
+			}{f, ignore})
+		}
+	}
+	return list
 }
 
 // TestJointWay: with enough steps of conjugate gradients, the direction solves the equations of a
 // Gauss–Newton step over the free entries. It is 0 elsewhere.
 func TestJointWay(t *testing.T) {
 	const n, r = 30, 4
-	for _, f := range jointForms(t, n) {
-		s := startJointRun(t, f.a, r, RowBlock{Joint: 400, Compress: NoCompression}, Options{Start: Random{}, Seed: 1})
+	for _, f := range ignored(jointForms(t, n)) {
+		s := startJointRun(t, f.a, r, RowBlock{Joint: 400, Compress: NoCompression}, Options{Start: Random{}, Seed: 1, IgnoreDiagonal: f.ignore})
 		_, grad := naiveGradient(s)
 		if !s.startJoint() {
 			t.Fatalf("%s: no preconditioner", f.name)
@@ -89,6 +113,9 @@ func TestJointWay(t *testing.T) {
 					for l := range n {
 						sum += s.hv[at(i, k)] * x[at(l, k)] * s.hv[at(l, j)]
 					}
+					if f.ignore {
+						sum -= 2 * s.hv[at(i, k)] * x[at(i, k)] * s.hv[at(i, j)]
+					}
 				}
 				off, size = off+sum*sum, size+grad[at(i, j)]*grad[at(i, j)]
 			}
@@ -109,7 +136,7 @@ func TestJointWay(t *testing.T) {
 // zeros, and with more columns than rows.
 func TestJointStep(t *testing.T) {
 	const n = 60
-	for _, f := range jointForms(t, n) {
+	for _, f := range ignored(jointForms(t, n)) {
 		for _, c := range []struct {
 			name     string
 			steps, r int
@@ -130,7 +157,7 @@ func TestJointStep(t *testing.T) {
 			}},
 			{"more columns than rows", 3, n + 9, nil},
 		} {
-			s := startJointRun(t, f.a, c.r, RowBlock{Joint: c.steps, Compress: NoCompression, Block: 32}, Options{Start: Random{}, Seed: 2})
+			s := startJointRun(t, f.a, c.r, RowBlock{Joint: c.steps, Compress: NoCompression, Block: 32}, Options{Start: Random{}, Seed: 2, IgnoreDiagonal: f.ignore})
 			if c.change != nil {
 				c.change(s)
 				s.product.Refresh()
@@ -139,7 +166,7 @@ func TestJointStep(t *testing.T) {
 			from := append([]float64(nil), s.hv...)
 			before := s.p.measure(s.h)
 			s.jointly(never)
-			d := s.joint.x
+			d := slices.Clone(s.joint.x)
 			after := s.p.measure(s.h)
 			fell := before.objective() - after.objective()
 			tol := 1e-12 * (s.p.norm*s.p.norm + before.objective())
@@ -167,6 +194,12 @@ func TestJointStep(t *testing.T) {
 				if there := figures.objective(); !(there >= after.objective()-tol) {
 					t.Errorf("%s, %s: stopped at %.3f, though the objective is %v less at %.3f", f.name, c.name, step, after.objective()-there, to)
 				}
+			}
+			s.sweeps, s.report = s.joint.next, sweepReport{} // a step after the first leaves nothing of that
+			s.jointly(never)
+			once := s.p.measure(s.h)
+			if fell := after.objective() - once.objective(); s.joint.next <= s.sweeps || !(math.Abs(fell-s.report.decrease) <= tol) || !(fell > 0) {
+				t.Errorf("%s, %s: the objective fell by %v in another step, which reports %v", f.name, c.name, fell, s.report.decrease)
 			}
 			s.end()
 		}
@@ -203,7 +236,7 @@ func TestJointCut(t *testing.T) {
 }
 
 // TestJointWhen: for dense data, joint steps are taken near the answer while sweeps gain little, and less and
-// less often while the steps gain little. There are none with the diagonal ignored or with ℓ₁ weights.
+// less often while the steps gain little, the diagonal ignored or not. There are none with ℓ₁ weights.
 func TestJointWhen(t *testing.T) {
 	const n, r = 40, 3
 	a, _ := instance.LowRank(n, r, 1)
@@ -227,7 +260,7 @@ func TestJointWhen(t *testing.T) {
 	}{
 		{"due", RowBlock{}, Options{}, nil, jointEvery},
 		{"never", RowBlock{Joint: NoJoint}, Options{}, nil, 0},
-		{"no diagonal", RowBlock{}, Options{IgnoreDiagonal: true}, nil, 0},
+		{"no diagonal", RowBlock{}, Options{IgnoreDiagonal: true}, nil, jointEvery},
 		{"ℓ₁", RowBlock{}, Options{L1: []float64{0.1}}, nil, 0},
 		{"early", RowBlock{}, Options{}, func(s *rowBlockRun) { s.sweeps-- }, 0},
 		{"not yet", RowBlock{}, Options{}, func(s *rowBlockRun) { s.joint.next = s.sweeps + 1 }, 0},
@@ -337,23 +370,25 @@ func TestJointThreads(t *testing.T) {
 }
 
 // TestJointNet: how much a sweep has lowered the objective, momentum included, is known wherever the
-// objective is, also with a low rank in place of A. It is not known in rough sweeps, after a change of A,
+// objective is, also with a low rank in place of A and with the diagonal ignored. It is not known in rough sweeps, after a change of A,
 // after a sweep row by row, or after H went back.
 func TestJointNet(t *testing.T) {
 	const r = roughRank
 	low, _ := instance.LowRank(500, r, 1)
 	for _, c := range []struct {
-		name  string
-		a     matrix.Operator
-		s     RowBlock
-		known bool
+		name   string
+		a      matrix.Operator
+		s      RowBlock
+		ignore bool
+		known  bool
 	}{
-		{"dense", mustDense(t, instance.FullRank(100, 1)), RowBlock{}, true},
-		{"points", jointForms(t, 60)[1].a, RowBlock{}, true},
-		{"low rank", mustDense(t, low), RowBlock{Compress: 5}, true},
-		{"rough", roughProblem(t), RowBlock{}, false},
+		{"dense", mustDense(t, instance.FullRank(100, 1)), RowBlock{}, false, true},
+		{"dense, no diagonal", mustDense(t, instance.FullRank(100, 1)), RowBlock{}, true, true},
+		{"points", jointForms(t, 60)[1].a, RowBlock{}, false, true},
+		{"low rank", mustDense(t, low), RowBlock{Compress: 5}, false, true},
+		{"rough", roughProblem(t), RowBlock{}, false, false},
 	} {
-		_, _, s := startRun(t, c.a, r, c.s, Options{Start: Random{}, Threads: 1})
+		_, _, s := startRun(t, c.a, r, c.s, Options{Start: Random{}, Threads: 1, IgnoreDiagonal: c.ignore})
 		s.release()
 		left := func() float64 {
 			product := s.p.a.NewProduct(s.h, 1)

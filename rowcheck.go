@@ -136,20 +136,28 @@ const nearRest = 1e-6
 
 // objective returns ¼‖A−HHᵀ‖² + Σ_j Λ_j‖H_:,j‖₁ given ⟨A·H, H⟩.
 func (s *rowBlockRun) objective(inner float64) float64 {
-	sum := s.p.norm*s.p.norm - 2*inner + kernel.SumSq(s.gram)
+	sum := s.p.norm*s.p.norm - 2*inner + s.sumHH()
 	penalty := 0.0
-	if s.p.ignoreDiag || kernel.Nonzero(s.p.l1) {
+	if kernel.Nonzero(s.p.l1) {
 		room := make([]float64, s.pitch)
 		for i := range s.p.n {
-			hi := s.rowOf(i, room)
-			if s.p.ignoreDiag {
-				li := kernel.SumSq(hi)
-				sum -= li * li
-			}
-			penalty += kernel.Dot(s.p.l1, hi[:s.p.r])
+			penalty += kernel.Dot(s.p.l1, s.rowOf(i, room)[:s.p.r])
 		}
 	}
 	return sum/4 + penalty
+}
+
+// sumHH returns ‖HHᵀ‖², without the diagonal if that is ignored.
+func (s *rowBlockRun) sumHH() float64 {
+	sum := kernel.SumSq(s.gram)
+	if s.p.ignoreDiag {
+		room := make([]float64, s.pitch)
+		for i := range s.p.n {
+			l := kernel.SumSq(s.rowOf(i, room))
+			sum -= l * l
+		}
+	}
+	return sum
 }
 
 // innerOfFull returns ⟨A·H, H⟩ of the A to be solved, while a low rank is at work in its place.

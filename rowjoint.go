@@ -33,11 +33,18 @@ type jointState struct {
 	inverse      []float64    // (D + damp·I)⁻¹
 	k            []float64    // PᵀH of the direction
 	sums         []kernel.Sum // of the parts of inParts
+	selves       []selfTerms  // of the same, if the diagonal is ignored
 	// left is the objective of the A at work after the last sweep, but for a constant, and net how much that
 	// sweep lowered it, with momentum; NaN if not known.
 	left, net float64
 	every     int // sweeps to the next joint step
 	next      int // number of sweeps at which it is due
+}
+
+// selfTerms are what leaveOut makes of the rows of a part.
+type selfTerms struct {
+	c [4]float64
+	_ kernel.LinesApart
 }
 
 // jointly moves all rows of H together at the beginning of a sweep, if that is due and likely to pay.
@@ -49,7 +56,8 @@ type jointState struct {
 //	P·D + H·PᵀH = −∇
 //
 // over the free entries, those with H_ij·D_jj > ∇_ij, which a gradient step of length 1/D_jj leaves above
-// zero. (It omits R·P from the second derivatives, which is small where the error is.) A few steps of
+// zero. If the diagonal is ignored, ‖h_i‖²·h_i is added to row i of −∇, and 2⟨h_i, p_i⟩·h_i taken from row i on the
+// left. (It omits R·P from the second derivatives, which is small where the error is.) A few steps of
 // conjugate gradients, preconditioned by (D + damp·I)⁻¹ for the free entries of each row, lead towards P. The
 // objective along d = [H + P]₊ − H is the quartic of docs/engine.md with all rows as the block, and H moves
 // by the best t ≤ 1 times d. So no joint step raises the objective, except by the errors of products in
@@ -65,7 +73,13 @@ func (s *rowBlockRun) jointly(stop func() bool) {
 	j := &s.joint
 	along, own, dd, hd := s.alongWay(product)
 	ddd, dhd, hdhd, ddhd, dddd := kernel.Inners(dd, hd, s.gram)
-	t, fall := bestStep([4]float64{2*dhd - 4*along, hdhd + 2*ddd - 2*own, 2 * ddhd, dddd}, 1)
+	c := [4]float64{2*dhd - 4*along, hdhd + 2*ddd - 2*own, 2 * ddhd, dddd}
+	for k := range j.selves {
+		for i, v := range j.selves[k].c {
+			c[i] += v
+		}
+	}
+	t, fall := bestStep(c, 1)
 	usual := s.fallen
 	if math.Abs(j.net) > s.noise() {
 		usual = j.net
@@ -96,7 +110,7 @@ func (s *rowBlockRun) noteNet() {
 	if !known {
 		inner, known = s.product.Inner()
 	}
-	left := (kernel.SumSq(s.gram) - 2*inner) / 4
+	left := (s.sumHH() - 2*inner) / 4
 	if !known {
 		left = math.NaN()
 	}
@@ -106,7 +120,7 @@ func (s *rowBlockRun) noteNet() {
 // jointDue says whether a joint step is defined, due, and likely to pay.
 func (s *rowBlockRun) jointDue() bool {
 	within := jointWithin * s.p.norm
-	return s.Joint != NoJoint && !s.p.ignoreDiag && !kernel.Nonzero(s.p.l1) &&
+	return s.Joint != NoJoint && !kernel.Nonzero(s.p.l1) &&
 		s.sweeps >= max(jointFrom, s.joint.next) && 4*s.safeF <= within*within && s.fallen <= jointBelow*s.safeF
 }
 
@@ -131,6 +145,9 @@ func (s *rowBlockRun) startJoint() bool {
 		j.x, j.res, j.p, j.y, j.free = kernel.Numbers(n), kernel.Numbers(n), kernel.Numbers(n), kernel.Numbers(n), kernel.Numbers(n)
 		j.inverse, j.k, j.every = make([]float64, len(s.gram)), make([]float64, len(s.gram)), jointEvery
 		j.sums = make([]kernel.Sum, len(s.parts))
+		if s.p.ignoreDiag {
+			j.selves = make([]selfTerms, len(s.parts))
+		}
 	}
 	damp := 0.0
 	for k := range r {
@@ -178,6 +195,9 @@ func (s *rowBlockRun) findWay(stop func() bool) bool {
 			s.product.RowsTo(res, from/pitch, to/pitch)
 		}
 		kernel.AddRowsTimes(res, -1, s.hv[from:to], pitch, s.gram, pitch)
+		if s.p.ignoreDiag {
+			s.addSelves(res, 1, from, s.hv)
+		}
 		kernel.Free(j.free[from:to], s.hv[from:to], res, diag)
 		kernel.Mul(res, j.free[from:to])
 		clear(j.x[from:to])
@@ -196,6 +216,9 @@ func (s *rowBlockRun) findWay(stop func() bool) bool {
 			clear(y)
 			kernel.AddRowsTimes(y, 1, j.p[from:to], pitch, s.gram, pitch)
 			kernel.AddRowsTimes(y, 1, s.hv[from:to], pitch, j.k, pitch)
+			if s.p.ignoreDiag {
+				s.addSelves(y, -2, from, j.p)
+			}
 			kernel.Mul(y, j.free[from:to])
 			j.sums[k].Value += kernel.Dot(j.p[from:to], y)
 		})
@@ -226,13 +249,25 @@ func (s *rowBlockRun) findWay(stop func() bool) bool {
 	return !stop()
 }
 
+// addSelves adds factor·⟨h_i, x_i⟩·h_i to the rows of y, which belongs to the numbers of h from the given one on.
+func (s *rowBlockRun) addSelves(y []float64, factor float64, from int, x []float64) {
+	for k := 0; k < len(y); k += s.pitch {
+		h := s.hv[from+k : from+k+s.pitch]
+		kernel.Axpy(y[k:k+s.pitch], factor*kernel.Dot(h, x[from+k:from+k+s.pitch]), h)
+	}
+}
+
 // alongWay turns the P in x into the direction d that stays above zero, and returns ⟨A·H, d⟩, ⟨A·d, d⟩, dᵀd
-// and Hᵀd + dᵀH.
+// and Hᵀd + dᵀH. If the diagonal is ignored, it leaves in selves what that changes in the quartic.
 func (s *rowBlockRun) alongWay(product matrix.JointProduct) (along, own float64, dd, hd []float64) {
 	j, pitch := &s.joint, s.pitch
+	clear(j.selves)
 	s.inSums(func(k, from, to int) {
 		copy(j.p[from:to], s.hv[from:to])
 		kernel.Advance(j.p[from:to], j.x[from:to], 1, s.hv[from:to])
+		if s.p.ignoreDiag {
+			leaveOut(&j.selves[k].c, s.hv[from:to], j.x[from:to], pitch)
+		}
 		kernel.TransTimes(s.parts[k], s.hv[from:to], pitch, j.x[from:to], pitch)
 	})
 	hd = s.hd

@@ -239,10 +239,11 @@ type problem struct {
 	scale      float64 // a = scale · the user's A
 	seed       uint64
 	workers    int
-	near       *problem // the result of compressed
-	nearBeyond int      // the argument of compressed that near belongs to
-	apart      float64  // if A is a low rank: a bound on its distance from the A it replaces
-	of         *problem // the problem whose A is replaced by this low rank, if any
+	near       *problem        // the result of compressed
+	nearBeyond int             // the argument of compressed that near belongs to
+	apart      float64         // if A is a low rank: a bound on its distance from the A it replaces
+	low        matrix.Operator // that low rank, with its diagonal even if that is ignored
+	of         *problem        // the problem whose A is replaced by this low rank, if any
 	common     *common
 
 	multiplyA func(dst, x *matrix.Dense) // the function behind times; nil before its first call

@@ -17,8 +17,11 @@ import (
 // The first run on sparse data begins its turns with Q = I and the signs of SVDStart. Other runs, dense data,
 // and an A with fewer than r positive eigenvalues begin with a random Q that shares the leading eigenvector
 // equally among all columns, so that no column is the largest for all items. Columns that come out zero are
-// drawn as by Random. If the diagonal is ignored and fewer than r eigenvalues are positive, all of the start
-// is Random. All runs share B.
+// drawn as by Random. All runs share B.
+//
+// If the diagonal is ignored, dense data get a likely one for B (matrix.Completed), unless A with it is neither near a
+// rank r nor known to have r positive eigenvalues without it. All else is without its diagonal, and if fewer than r of
+// its eigenvalues are positive, all of the start is Random.
 //
 // Where matrix.CopiesSingles says so, numbers before they are scaled have 14 significant bits and the multiple has 10.
 //
@@ -45,9 +48,9 @@ func (TSVDStart) fill(p *problem, h *matrix.Dense, run int) error {
 	if err != nil {
 		return p.fillWithout(err, h, run)
 	}
-	// Columns that share the same few vectors are alike. Without the diagonal, items that are alike too, as
+	// Columns that share the same few vectors are alike. Without a diagonal, items that are alike too, as
 	// in a complete bipartite graph, would stay together at a saddle point.
-	if p.ignoreDiag && len(top.values) < p.r {
+	if p.ignoreDiag && len(top.values) < p.r && p.completed() == p.a {
 		p.note("without the diagonal fewer eigenvalues are positive (%d) than H has columns, so the run began at random", len(top.values))
 		return Random{}.fill(p, h, run)
 	}
@@ -137,23 +140,43 @@ type roots struct {
 
 // roots returns the roots of p, with the signs of leading, computed once for all runs. If there is a low rank to
 // use in place of A, they are those of the low rank.
+//
+// A diagonal that takes the place of an ignored one may be improved, or dropped again: see wholeSuits.
 func (p *problem) roots() (*roots, error) {
-	near := p.compressed(0)
-	p.common.mu.Lock()
-	defer p.common.mu.Unlock()
-	if p.common.roots != nil {
-		return p.common.roots, nil
+	p.common.rooting.Lock()
+	defer p.common.rooting.Unlock()
+	for before := (*roots)(nil); p.common.roots == nil; {
+		near, whole := p.compressed(0), p.completed()
+		top, err := p.rootsOf(near, whole)
+		switch {
+		case err != nil && before != nil: // the run has to end, and these are as good as any
+			return before, nil
+		case err != nil:
+			return nil, err
+		}
+		left, suits := p.wholeSuits(whole, top)
+		top.enough = max(turnsLeave, turnsEnough*left/p.norm)
+		if suits {
+			p.common.roots = top
+			break
+		}
+		before, p.near = top, nil
 	}
+	return p.common.roots, nil
+}
+
+// rootsOf returns the roots of whole, or those of the low rank of near if that is not p.
+func (p *problem) rootsOf(near *problem, whole matrix.Operator) (*roots, error) {
 	var u *matrix.Dense
 	var values []float64
 	workers, rooted := p.common.workers, true // rooted: columns of u are √λ long
 	if near != p {
-		u = matrix.LowRankRoot(near.a, p.r)
+		u = matrix.LowRankRoot(near.low, p.r)
 		_, columns := u.Dims()
 		values = make([]float64, columns)
 	} else {
 		var err error
-		of, unfold := matrix.Folded(p.a, workers)
+		of, unfold := matrix.Folded(whole, workers)
 		if values, u, err = matrix.RitzPairs(p.context(), of, min(p.r, of.Dim()), p.seed, workers); err != nil {
 			return nil, err
 		}
@@ -171,8 +194,6 @@ func (p *problem) roots() (*roots, error) {
 	if squares := p.signRoots(top.b, u, values, rooted); rooted {
 		top.values = squares
 	}
-	top.enough = max(turnsLeave, turnsEnough*math.Sqrt(max(0, p.norm*p.norm-kernel.SumSq(top.values)))/p.norm)
-	p.common.roots = top
 	return top, nil
 }
 

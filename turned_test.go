@@ -976,7 +976,7 @@ func TestTSVDStartGoesOn(t *testing.T) {
 // TestTSVDStartWithoutDiagonal: with the diagonal ignored and fewer than r positive eigenvalues, the start is
 // Random. From columns that are alike, items that are alike would not part.
 func TestTSVDStartWithoutDiagonal(t *testing.T) {
-	both := matrix.NewDense(20, 20, nil) // a complete bipartite graph
+	both := matrix.NewDense(50, 50, nil) // a complete bipartite graph, and other nodes
 	for i := range 10 {
 		for j := range 10 {
 			both.Set(i, 10+j, 1)
@@ -991,6 +991,20 @@ func TestTSVDStartWithoutDiagonal(t *testing.T) {
 	}
 	if got.Start != "tsvd" || got.First.RelErr != drawn.First.RelErr || !(got.Objective < 17) {
 		t.Errorf("from %s: the relative error begins at %v, at random at %v; F ends at %v, at random at %v", got.Start, got.First.RelErr, drawn.First.RelErr, got.Objective, drawn.Objective)
+	}
+	// Of dense data, too, if they are not near a low rank: where all have something in common only with a few, the best
+	// H gives some of these a column each.
+	for _, c := range []struct{ n, few, r int }{{12, 2, 2}, {12, 2, 4}, {8, 5, 3}} {
+		star := matrix.NewDense(c.n, c.n, nil)
+		for l := range c.n {
+			for i := range min(l, c.few) {
+				star.Set(i, l, 1)
+				star.Set(l, i, 1)
+			}
+		}
+		if got := factorize(t, mustDense(t, star), c.r, Options{IgnoreDiagonal: true}); !(got.RelErr < 0.02) || len(got.Notes) != 1 {
+			t.Errorf("%+v: an error of %v is left; notes %q", c, got.RelErr, got.Notes)
+		}
 	}
 	if got := factorize(t, a, 1, Options{IgnoreDiagonal: true}); got.First.RelErr == factorize(t, a, 1, Options{IgnoreDiagonal: true, Start: Random{}}).First.RelErr {
 		t.Error("the start is random with as many columns as positive eigenvalues, too")

@@ -158,7 +158,7 @@ func TestCompressDecays(t *testing.T) {
 }
 
 // TestSketch: A·Ω computed by groups of items equals A times the whole Ω, for a dense A and for points, with
-// and without the diagonal, and has the same bits for any number of workers.
+// and without the diagonal or with another one, and has the same bits for any number of workers.
 //
 // Each item has numbers in as many columns as it should, or in one fewer. No column is without a number for a
 // long run of neighboring items. If there are few columns, or none to spare, all items have numbers in all
@@ -201,7 +201,11 @@ func TestSketch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, a := range map[string]Operator{"dense": fromDense(t, m).Scaled(4), "points": points.Scaled(4), "no diagonal": fromDense(t, m).OffDiagonal(), "points, no diagonal": points.OffDiagonal()} {
+		other := func(a Operator) Operator { return CompletedBy(a.OffDiagonal(), draw(rng, 1, tc.n, 1)[0]) }
+		for name, a := range map[string]Operator{
+			"dense": fromDense(t, m).Scaled(4), "no diagonal": fromDense(t, m).OffDiagonal(), "another diagonal": other(fromDense(t, m)).Scaled(4),
+			"points": points.Scaled(4), "points, no diagonal": points.OffDiagonal(), "points, another diagonal": other(points),
+		} {
 			want := multiply(a, omega, 1)
 			first := s.times(a, 1)
 			for k, v := range first.data {

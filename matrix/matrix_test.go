@@ -165,8 +165,8 @@ type operatorCase struct {
 	want naive // A
 }
 
-// operators returns every kind of operator over random matrices with zero rows, and normalized views of them,
-// each as it is, scaled, without the diagonal, and both.
+// operators returns every kind of operator over random matrices with zero rows, and normalized views of them, and all of
+// these with a likely diagonal, each as it is, scaled, without the diagonal, and both.
 func operators(t testing.TB) []operatorCase {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -234,6 +234,9 @@ func operators(t testing.TB) []operatorCase {
 		}
 		a, err := Normalized(c.a, tau, 2)
 		add("normalized "+c.name, a, err, c.want.normalized(tau))
+	}
+	for _, c := range slices.Clone(cases) {
+		add(c.name+", completed", Completed(c.a.OffDiagonal(), 2), nil, c.want.completed(c.a))
 	}
 	for _, c := range slices.Clone(cases) {
 		scaled, off := zeros(len(c.want), len(c.want)), zeros(len(c.want), len(c.want))
@@ -1159,6 +1162,9 @@ func TestDense(t *testing.T) {
 func TestBlockProduct(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 11))
 	for _, c := range operators(t) {
+		if _, made := c.a.(*completed); made { // these have none
+			continue
+		}
 		ranks, sizes := []int{5, 1, 16, 70}, []int{3, len(c.want), 1}
 		if testing.Short() {
 			ranks, sizes = append(ranks[:1:1], ranks[2:]...), sizes[:2]

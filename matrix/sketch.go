@@ -97,14 +97,38 @@ func (s *sketch) times(a Operator, workers int) *Dense {
 }
 
 func (m *symDense[F]) sketch(s *sketch, workers int) *Dense {
-	if m.offDiag {
-		return nil
-	}
 	y := NewDense(s.n, s.columns, nil)
 	kernel.Blocks(m.n, productRows, workers, func(_, lo, hi int) {
 		s.spread(y.data[lo*y.cols:hi*y.cols], hi-lo, func(c, x []float64, from, to int) {
-			kernel.AddRowsTimes(c, m.scale, m.a[lo*m.n+from:(hi-1)*m.n+to], m.n, x, s.width)
+			if !m.offDiag || to <= lo || hi <= from {
+				kernel.AddRowsTimes(c, m.scale, m.a[lo*m.n+from:(hi-1)*m.n+to], m.n, x, s.width)
+				return
+			}
+			for i := lo; i < hi; i++ {
+				own, row := c[(i-lo)*s.width:(i-lo+1)*s.width], m.row(i)
+				left, right := min(max(i, from), to), min(max(i+1, from), to)
+				kernel.AddRowsTimes(own, m.scale, row[from:left], left-from, x[:(left-from)*s.width], s.width)
+				kernel.AddRowsTimes(own, m.scale, row[right:to], to-right, x[(right-from)*s.width:], s.width)
+			}
 		})
+	})
+	return y
+}
+
+func (m *completed) sketch(s *sketch, workers int) *Dense {
+	inner, ok := m.Operator.(sketcher)
+	if !ok {
+		return nil
+	}
+	y := inner.sketch(s, workers)
+	if y == nil {
+		return nil
+	}
+	omega := s.dense()
+	kernel.Blocks(s.n, productRows, workers, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			kernel.Axpy(y.Row(i), m.d[i], omega.Row(i))
+		}
 	})
 	return y
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,22 @@ var made = map[string]func() matrix.Table{
 	"low-rank-30": func() matrix.Table { return lowRank(30) },
 	"low-rank-60": func() matrix.Table { return lowRank(60) },
 	"full-rank":   func() matrix.Table { return instance.FullRank(500, 1) },
+	"bells-.002":  func() matrix.Table { return bells(0.002) },
+	"bells-.05":   func() matrix.Table { return bells(0.05) },
+	"bells-.5":    func() matrix.Table { return bells(0.5) },
+}
+
+// bells returns exp(−‖x_i − x_l‖²/width) for a thousand points in a square of side 1.
+func bells(width float64) matrix.Table {
+	const n = 1000
+	x, a := instance.Start(n, 2, 1), matrix.NewDense(n, n, nil)
+	for i := range n {
+		for l := range n {
+			u, v := x.At(i, 0)-x.At(l, 0), x.At(i, 1)-x.At(l, 1)
+			a.Set(i, l, math.Exp(-(u*u+v*v)/width))
+		}
+	}
+	return a
 }
 
 func lowRank(r int) matrix.Table {

@@ -96,7 +96,7 @@ func (t *task) finish(after time.Duration, seed uint64, threads int) (finish, er
 		stop = symnmf.Stop{Time: max(after-made, time.Nanosecond), Sweeps: -1, KKT: t.tol}
 	}
 	res, err := symnmf.Factorize(context.Background(), a, t.rank, symnmf.Options{
-		Solver: t.solver, Start: t.start, Seed: seed, Threads: threads, Stop: stop, Kicks: t.kicks, AtOnce: threads,
+		Solver: t.solver, Start: t.start, Seed: seed, Threads: threads, Stop: stop, Kicks: t.kicks, AtOnce: threads, IgnoreDiagonal: t.ignore,
 	})
 	if err != nil {
 		return finish{}, err

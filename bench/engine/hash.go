@@ -21,10 +21,11 @@ type hashed struct {
 
 // hashCase is an operator of one kind. If its set is missing, make returns nil and no error.
 type hashCase struct {
-	name  string
-	rank  int
-	start symnmf.Start
-	make  func(threads int) (matrix.Operator, error)
+	name   string
+	rank   int
+	start  symnmf.Start
+	make   func(threads int) (matrix.Operator, error)
+	ignore bool // the diagonal
 }
 
 // hashCases returns synthetic instances of every operator, which are always there, and then real sets. All have many
@@ -35,19 +36,28 @@ func (c *config) hashCases(s *shelf) []hashCase {
 	words := instance.Text(1500, 6000, 40, 1)
 	full := instance.FullRank(700, 1)
 	pictures := instance.Start(120, 1500, 1)
-	cases := []hashCase{
-		{"graph/random", 16, symnmf.Random{}, func(int) (matrix.Operator, error) { return matrix.FromCSR(graph, 0) }},
-		{"sparse A/random", 16, symnmf.Random{}, func(int) (matrix.Operator, error) { return matrix.FromCSR(valued, 0) }},
-		{"dense A/zero", 30, symnmf.Zero{}, func(int) (matrix.Operator, error) { return matrix.FromDense(full, 0) }},
-		{"dense A/random", 30, symnmf.Random{}, func(int) (matrix.Operator, error) { return matrix.FromDense(full, 0) }},
-		{"sparse X/zero", 30, symnmf.Zero{}, func(threads int) (matrix.Operator, error) { return matrix.Gram(words, matrix.Columns, threads) }},
-		{"sparse X/random", 30, symnmf.Random{}, func(threads int) (matrix.Operator, error) { return matrix.Gram(words, matrix.Columns, threads) }},
-		{"dense X/zero", 30, symnmf.Zero{}, func(threads int) (matrix.Operator, error) { return matrix.Gram(pictures, matrix.Columns, threads) }},
-		{"dense X/random", 30, symnmf.Random{}, func(threads int) (matrix.Operator, error) { return matrix.Gram(pictures, matrix.Columns, threads) }},
+	var cases []hashCase
+	add := func(name string, rank int, start symnmf.Start, make func(threads int) (matrix.Operator, error)) {
+		cases = append(cases, hashCase{name: name, rank: rank, start: start, make: make})
 	}
+	ofA := func(c *matrix.CSR) func(int) (matrix.Operator, error) {
+		return func(int) (matrix.Operator, error) { return matrix.FromCSR(c, 0) }
+	}
+	ofX := func(x matrix.Table) func(int) (matrix.Operator, error) {
+		return func(threads int) (matrix.Operator, error) { return matrix.Gram(x, matrix.Columns, threads) }
+	}
+	dense := func(int) (matrix.Operator, error) { return matrix.FromDense(full, 0) }
+	add("graph/random", 16, symnmf.Random{}, ofA(graph))
+	add("sparse A/random", 16, symnmf.Random{}, ofA(valued))
+	add("dense A/zero", 30, symnmf.Zero{}, dense)
+	add("dense A/random", 30, symnmf.Random{}, dense)
+	add("sparse X/zero", 30, symnmf.Zero{}, ofX(words))
+	add("sparse X/random", 30, symnmf.Random{}, ofX(words))
+	add("dense X/zero", 30, symnmf.Zero{}, ofX(pictures))
+	add("dense X/random", 30, symnmf.Random{}, ofX(pictures))
 	real := func(set string, f form, rank int, start symnmf.Start) hashCase {
 		name := fmt.Sprintf("%s/%s/%s", set, f, start.Name())
-		return hashCase{name, rank, start, func(threads int) (matrix.Operator, error) {
+		return hashCase{name: name, rank: rank, start: start, make: func(threads int) (matrix.Operator, error) {
 			d, err := s.take(set, f)
 			if d == nil {
 				return nil, err
@@ -58,6 +68,8 @@ func (c *config) hashCases(s *shelf) []hashCase {
 	for k := range cases { // add the start that auto takes
 		if turned := cases[k]; strings.HasSuffix(turned.name, "/random") {
 			turned.name, turned.start = strings.TrimSuffix(turned.name, "random")+"tsvd", symnmf.TSVDStart{}
+			cases = append(cases, turned)
+			turned.name, turned.ignore = turned.name+", no diagonal", true
 			cases = append(cases, turned)
 		}
 	}
@@ -89,7 +101,7 @@ func (c *config) hash(log *journal) error {
 				break
 			}
 			res, err := symnmf.Factorize(context.Background(), a, h.rank, symnmf.Options{
-				Solver: c.solver, Start: h.start, Seed: 1, Threads: k, Stop: symnmf.Stop{Sweeps: 12, KKT: -1},
+				Solver: c.solver, Start: h.start, Seed: 1, Threads: k, Stop: symnmf.Stop{Sweeps: 12, KKT: -1}, IgnoreDiagonal: h.ignore,
 			})
 			if err != nil {
 				return fmt.Errorf("%s: %w", h.name, err)

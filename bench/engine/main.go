@@ -10,6 +10,7 @@
 //	go run ./bench/engine -choices                         what auto chooses, beside every other choice
 //	go run ./bench/engine -rest                            runs to rest, with the program's own start and stopping rule
 //	go run ./bench/engine -rest -from random,tsvd -ranks 8,16,40 -rows graph   where runs from these starts come to rest
+//	go run ./bench/engine -rest -ignore-diagonal -written  runs without the diagonal, with A written out
 //	go run ./bench/engine -yardstick                       cd-cyclic on an explicit A, to compare machines
 //	go run ./bench/engine -growth                          n, stored entries and r, each doubled three times
 //	go run ./bench/engine -rmat                            R-MAT graphs of 10⁷ and 10⁸ entries: sweeps and memory
@@ -64,6 +65,7 @@ type config struct {
 	orders              int      // seeds of a row from zero
 	from                []string // starts of -final and -rest
 	ranks               []int    // of -rest, in place of the ranks of its sets
+	ignore, written     bool     // of -rest: leave the diagonal out, write A out
 	kicks               int
 	tol                 float64
 	limit               time.Duration
@@ -94,6 +96,8 @@ func run(args []string) error {
 		return nil
 	})
 	flags.Func("ranks", "ranks of -rest, such as 8,16,40 (default those of its sets)", wholes(&c.ranks))
+	flags.BoolVar(&c.ignore, "ignore-diagonal", false, "leave the diagonal out of the runs of -rest")
+	flags.BoolVar(&c.written, "written", false, "give the runs of -rest A in place of the points, if there are any")
 	flags.IntVar(&c.repeats, "repeats", 5, "`times` each run is repeated")
 	flags.IntVar(&c.seeds, "seeds", 10, "the most random starts of a row, with `seeds` 0, 1, …")
 	flags.IntVar(&c.orders, "orders", 1, "the number of random orders of the coordinates for a row from zero, with `seeds` 0, 1, …")
@@ -123,6 +127,9 @@ func run(args []string) error {
 	}
 	if len(c.from) > 0 && !*rest && *final == 0 || len(c.ranks) > 0 && !*rest {
 		return fmt.Errorf("-from %v, -ranks %v: both are for -rest, and -from also for -final", c.from, c.ranks)
+	}
+	if (c.ignore || c.written) && !*rest {
+		return fmt.Errorf("-ignore-diagonal and -written are for -rest")
 	}
 	if c.repeats < 1 || c.seeds < 1 || c.orders < 1 {
 		return fmt.Errorf("-repeats %d, -seeds %d, -orders %d: want at least 1", c.repeats, c.seeds, c.orders)

@@ -21,6 +21,7 @@ var lefts = []left{
 	{"hitech", fromX, 30}, {"reviews", fromX, 30}, {"la1", fromX, 30}, {"ohscal", fromX, 30}, {"classic", fromX, 30}, {"reuters21578", fromX, 30}, {"tdt2", fromX, 30}, {"k1b", fromX, 8}, {"tr11", fromX, 30}, {"classic3", fromX, 30},
 	{"email-Eu-core", fromGraph, 16}, {"polblogs", fromGraph, 16}, {"cora", fromGraph, 16}, {"ego-Facebook", fromGraph, 16}, {"lastfm-asia", fromGraph, 16}, {"facebook-pages", fromGraph, 16}, {"ca-CondMat", fromGraph, 16},
 	{"ca-AstroPh", fromGraph, 16}, {"blogcatalog", fromGraph, 16}, {"soc-Slashdot0902", fromGraph, 16},
+	{"bells-.002", fromA, 30}, {"bells-.05", fromA, 30}, {"bells-.5", fromA, 30},
 }
 
 // rest measures how long a run takes with the program's own start and stopping rule, including making the operator, and
@@ -39,7 +40,7 @@ func (c *config) rest(log *journal) error {
 		if data == nil {
 			continue
 		}
-		t := &task{data: data, form: l.form, rank: l.rank, solver: c.solver}
+		t := &task{data: data, form: l.form, rank: l.rank, solver: c.solver, ignore: c.ignore}
 		for _, threads := range c.threads {
 			var f finish
 			var seconds []float64
@@ -61,12 +62,15 @@ func (c *config) rest(log *journal) error {
 	return nil
 }
 
-// lefts returns the sets, with the ranks that are asked for.
+// lefts returns the sets, in the form and with the ranks that are asked for.
 func (c *config) lefts() (all []left) {
-	if len(c.ranks) == 0 {
-		return lefts
-	}
 	for _, l := range lefts {
+		if c.written && l.form == fromX {
+			l.form = fromA
+		}
+		if len(c.ranks) == 0 {
+			all = append(all, l)
+		}
 		for _, l.rank = range c.ranks {
 			all = append(all, l)
 		}

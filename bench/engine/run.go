@@ -23,8 +23,9 @@ type task struct {
 	rank   int
 	start  symnmf.Start
 	solver symnmf.Solver // nil lets Factorize choose
-	kicks  int           // kicks and tol are for finish
+	kicks  int           // kicks, tol and ignore are for finish
 	tol    float64
+	ignore bool // the diagonal
 }
 
 // newTask reads the set. It returns nil and no error if the set is missing.
@@ -33,7 +34,7 @@ func (c *config) newTask(s *shelf, set string, f form, rank int, start string) (
 	if data == nil {
 		return nil, err
 	}
-	t := &task{data: data, form: f, rank: rank, solver: c.solver, kicks: c.kicks, tol: c.tol}
+	t := &task{data: data, form: f, rank: rank, solver: c.solver, kicks: c.kicks, tol: c.tol, ignore: c.ignore}
 	t.start, err = symnmf.ParseStart(start)
 	return t, err
 }

@@ -113,15 +113,19 @@ func TestRun(t *testing.T) {
 	if known, err := readTargets(targets); err != nil || known["full-rank/A/30"] != 0.37 {
 		t.Errorf("targets are now %v, %v", known, err)
 	}
-	for _, mode := range [][]string{{"-hash", "-rows", "dense A/zero"}, {"-final", "1s"}, {"-yardstick"}, {"-growth", "-rows", "none"}} {
+	for _, mode := range [][]string{{"-hash", "-rows", "dense A/zero"}, {"-final", "1s"}, {"-yardstick"}, {"-growth", "-rows", "none"},
+		{"-rest", "-ignore-diagonal", "-written", "-rows", "^bells-.5", "-repeats", "1", "-threads", "1"}} {
 		if err := run(append([]string{"-data", dir, "-json", lines}, mode...)); err != nil {
 			t.Errorf("%q: %v", mode, err)
 		}
 	}
+	if text, err = os.ReadFile(lines); err != nil || strings.Count(string(text), `"row":"bells-.5/A/30"`) != 1 {
+		t.Errorf("one run to rest should have been added:\n%s", text)
+	}
 	if text, err = os.ReadFile(lines); err != nil || strings.Count(string(text), `"row":"dense A/zero"`) != 4 {
 		t.Errorf("four hashes should have been added:\n%s", text)
 	}
-	for _, bad := range [][]string{{"-method", "nothing"}, {"-set", "passes=0"}, {"-method", "auto", "-set", "passes=2"}, {"-rows", "("}, {"-repeats", "0"}, {"-orders", "0"}, {"more"}} {
+	for _, bad := range [][]string{{"-method", "nothing"}, {"-set", "passes=0"}, {"-method", "auto", "-set", "passes=2"}, {"-rows", "("}, {"-repeats", "0"}, {"-orders", "0"}, {"-ignore-diagonal"}, {"-written"}, {"more"}} {
 		if err := run(append([]string{"-list"}, bad...)); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
