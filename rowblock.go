@@ -424,6 +424,9 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 		if s.single != was && s.gap > 0 { // rows then lie elsewhere in d, where their padding must be zero
 			clear(s.d)
 		}
+		if !s.single { // groups are smaller then, and have no rooms for an H in float32
+			s.widen()
+		}
 	}
 	s.fallen = s.report.decrease
 	s.noteNet()

@@ -757,6 +757,38 @@ func TestRoundedRevives(t *testing.T) {
 	}
 }
 
+// TestRoundedLetsGo: when passes go on in float64, H is back in float64 by the end of that sweep, with the same numbers.
+// So what is computed at rest, in smaller groups, finds its rows.
+func TestRoundedLetsGo(t *testing.T) {
+	graph, _ := instance.PlantedGraph(6600, 5, 0.01, 0.001, 1)
+	_, _, run := startRun(t, mustCSR(t, graph), 10, RowBlock{}, Options{Start: Random{}, Threads: 2})
+	defer run.end()
+	narrow := 0
+	for run.single {
+		if run.sweeps == 300 {
+			t.Fatal("passes in float32 never end")
+		}
+		run.sweep(never)
+		if run.rounded.now != nil {
+			narrow++
+		}
+		if gain := run.gainAlone(); !(gain >= 0) {
+			t.Fatalf("sweep %d: rows alone would gain %v", run.sweeps, gain)
+		}
+	}
+	if narrow == 0 || run.rounded.now != nil || run.rounded.last != nil {
+		t.Errorf("H was in float32 after %d sweeps, and is when passes are in float64: %v", narrow, run.rounded.now != nil || run.rounded.last != nil)
+	}
+	for k, v := range run.hv {
+		if float64(float32(v)) != v {
+			t.Fatalf("number %d of H is %v, no number of float32", k, v)
+		}
+	}
+	if err := run.verify(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRoundedInner: while H is rounded, ⟨A_BB·d, d⟩ is that of d except for rounding, if d is rounded, too;
 // and ⟨A_BB·H_B, H_B⟩ is that of H to the last bit. It does not matter which other members have read d or H.
 func TestRoundedInner(t *testing.T) {
