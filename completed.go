@@ -61,11 +61,7 @@ func (p *problem) wholeSuits(whole matrix.Operator, top *roots) (left float64, s
 		return left, false
 	}
 	if _, guessed := p.a.(matrix.RowVisitor); guessed && apart > left/2 && p.common.replaced < mostReplaced {
-		d := make([]float64, p.n)
-		for i := range d {
-			d[i] = kernel.SumSq(top.b.Row(i))
-		}
-		replace(matrix.CompletedBy(p.a, d))
+		replace(matrix.CompletedBy(p.a, p.rowSquares(top.b)))
 		return left, false
 	}
 	return left, true
@@ -78,9 +74,10 @@ func (p *problem) leftBy(whole matrix.Operator, top *roots) (left, apart, most f
 	if p.ignoreDiag {
 		diag := make([]float64, p.n)
 		whole.DiagTo(diag)
+		own := p.rowSquares(top.b)
 		apart = p.sum(func(lo, hi int) (sq float64) {
 			for i := lo; i < hi; i++ {
-				v := diag[i] - kernel.SumSq(top.b.Row(i))
+				v := diag[i] - own[i]
 				sq += v * v
 			}
 			return sq

@@ -258,12 +258,7 @@ func (p *problem) sample(b *matrix.Dense, rows int) []float64 {
 		return b.Data()
 	}
 	_, k := b.Dims()
-	length := make([]float64, p.n)
-	kernel.Blocks(p.n, turnBlock, p.workers, func(_, lo, hi int) {
-		for i := lo; i < hi; i++ {
-			length[i] = kernel.SumSq(b.Row(i))
-		}
-	})
+	length := p.rowSquares(b)
 	least := largest(slices.Clone(length), rows)
 	longer, equal := 0, 0
 	for _, v := range length {
@@ -288,6 +283,17 @@ func (p *problem) sample(b *matrix.Dense, rows int) []float64 {
 		}
 	}
 	return chosen
+}
+
+// rowSquares returns the diagonal of BBᵀ, the squared lengths of the rows of b.
+func (p *problem) rowSquares(b *matrix.Dense) []float64 {
+	squares := make([]float64, p.n)
+	kernel.Blocks(p.n, turnBlock, p.workers, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			squares[i] = kernel.SumSq(b.Row(i))
+		}
+	})
+	return squares
 }
 
 // largest returns the k-th largest number of x, k from 1, and changes the order of x. O(n).

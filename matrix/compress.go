@@ -71,9 +71,8 @@ var (
 //
 // Without these shortcuts Ã is, to rounding, the same whatever the form of A.
 //
-// It takes Power+2 products of A with Columns vectors, or one less; for a dense A the first product is with
-// only 8 if Ω has zeros. O(n·Columns²) work and some four n×Columns matrices of memory come
-// on top.
+// It takes Power+2 products of A with Columns vectors, or one less; for a dense A the first product is with only
+// 8 if Ω has zeros. O(n·Columns²) work and some four n×Columns matrices of memory come on top.
 // The result is the same for any number of workers. If ctx is cancelled, Compress stops after the product in
 // progress and returns the error of ctx and nothing else.
 //

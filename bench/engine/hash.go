@@ -65,7 +65,7 @@ func (c *config) hashCases(s *shelf) []hashCase {
 			return d.operator(f, threads)
 		}}
 	}
-	for k := range cases { // add the start that auto takes
+	for k := range cases { // add the start that auto takes, with the diagonal and without
 		if turned := cases[k]; strings.HasSuffix(turned.name, "/random") {
 			turned.name, turned.start = strings.TrimSuffix(turned.name, "random")+"tsvd", symnmf.TSVDStart{}
 			cases = append(cases, turned)
