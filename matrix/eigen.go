@@ -57,8 +57,8 @@ const (
 // misses an eigenvector.
 //
 // If the basis would take up half of ℝⁿ or more, A is formed and reduced whole. That takes n products,
-// whatever MaxProducts, O(n³) work, and memory for n·(n+3k) numbers. Otherwise memory is some n·(4k+32)
-// numbers, or n·(3k+80) for k below 48, and, for sparse points, another copy of them.
+// whatever MaxProducts, O(n³) work, and memory for n·(n+3k) numbers. Otherwise memory is some n·(3k+40)
+// numbers, or n·(2k+90) for k below 48, and, for sparse points, another copy of them.
 //
 // Method: reduction to a tridiagonal matrix (reduce.go), or thick-restart block Lanczos with every block
 // orthogonalized against the whole basis. Sources: Wu and Simon, Thick-restart Lanczos method for large
@@ -86,15 +86,19 @@ func Eigen(ctx context.Context, a Operator, k int, opt EigenOptions) (*Eigenpair
 	multiply := Repeated(a.Scaled(scale), opt.Workers)
 	var res *Eigenpairs
 	var err error
+	var au *Dense // room for A·U
 	if _, whole := EigenBasis(n, k); whole {
 		res, err = eigenWhole(ctx, n, k, opt.Workers, multiply)
+		au = NewDense(n, k, nil)
 	} else {
-		res, err = newKrylov(n, k, p, multiply, &opt).run(ctx)
+		s := newKrylov(n, k, p, multiply, &opt)
+		res, err = s.run(ctx)
+		au = NewDense(n, k, s.v[:n*k]) // the basis has done its work
 	}
 	if err != nil {
 		return nil, err
 	}
-	res.check(multiply, &opt)
+	res.check(multiply, au, &opt)
 	for i := range res.Values {
 		res.Values[i] /= scale
 		res.Residuals[i] /= scale
@@ -163,10 +167,9 @@ func basisSize(k int) int {
 	return (p + eigenBlock - 1) / eigenBlock * eigenBlock
 }
 
-// check computes the residuals from one more product.
-func (res *Eigenpairs) check(multiply func(dst, h *Dense), opt *EigenOptions) {
+// check computes the residuals from one more product, au.
+func (res *Eigenpairs) check(multiply func(dst, h *Dense), au *Dense, opt *EigenOptions) {
 	u, k := res.Vectors, len(res.Values)
-	au := NewDense(u.rows, k, nil)
 	multiply(au, u)
 	res.Products += k
 	res.Residuals = make([]float64, k)

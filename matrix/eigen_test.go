@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -182,10 +183,9 @@ func TestEigenKrylov(t *testing.T) {
 	}
 }
 
-// TestEigenLarge has more rows than fit into 64 parts of 256. Parts of different sizes are summed in order,
-// so that three workers give the same bits as one.
-func TestEigenLarge(t *testing.T) {
-	const n, k = 20000, 5
+// reciprocals returns the diagonal matrix of 1/n, 1/(n−1), …, 1.
+func reciprocals(t *testing.T, n int) *SymCSR {
+	t.Helper()
 	ptr, col, val := []int64{0}, []int32{}, []float64{}
 	for i := range n {
 		col, val = append(col, int32(i)), append(val, 1/float64(n-i))
@@ -199,6 +199,14 @@ func TestEigenLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return a
+}
+
+// TestEigenLarge has more rows than fit into 64 parts of 256. Parts of different sizes are summed in order,
+// so that three workers give the same bits as one.
+func TestEigenLarge(t *testing.T) {
+	const n, k = 20000, 5
+	a := reciprocals(t, n)
 	res := eigenpairs(t, a, k, EigenOptions{Workers: 3})
 	for l, v := range res.Values {
 		if u := res.Vectors.At(n-1-l, l); !(math.Abs(v-1/float64(l+1)) <= 1e-14) || !(math.Abs(math.Abs(u)-1) <= 1e-9) || len(res.Failed) > 0 {
@@ -208,6 +216,21 @@ func TestEigenLarge(t *testing.T) {
 	checkOrthonormal(t, "diagonal", res.Vectors)
 	if one := eigenpairs(t, a, k, EigenOptions{Workers: 1}); !slices.Equal(one.Vectors.data, res.Vectors.data) {
 		t.Error("3 workers give other bits than 1")
+	}
+}
+
+// TestEigenMemory: Eigen allocates no more than its documentation says.
+func TestEigenMemory(t *testing.T) {
+	const n = 20000
+	a := reciprocals(t, n)
+	for k, numbers := range map[int]int{16: 2*16 + 90, 64: 3*64 + 40} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		eigenpairs(t, a, k, EigenOptions{Workers: 1, Tol: 0.01})
+		runtime.ReadMemStats(&after)
+		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(1.02*8*n*float64(numbers)); got > most {
+			t.Errorf("k = %d: %d bytes allocated, %.1f numbers a row, want at most %d", k, got, float64(got)/8/n, numbers)
+		}
 	}
 }
 

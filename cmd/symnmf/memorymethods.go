@@ -156,7 +156,8 @@ func (sh shape) eigen(n, m float64, points bool) float64 {
 }
 
 // eigenBasis returns the bytes of matrix.Eigen for the given number of pairs of a matrix with the given
-// number of rows, besides what products with it take.
+// number of rows, besides what products with it take. As many columns as pairs are counted for what is not
+// collected yet when its caller goes on.
 func eigenBasis(rows float64, pairs int) float64 {
 	k := float64(pairs)
 	if _, whole := matrix.EigenBasis(int(rows), pairs); whole {
