@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"symnmf/internal/kernel"
@@ -396,6 +397,34 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 	}
 	res.H = h
 	return res
+}
+
+// outgrown says which rows of H, in units of the user like norm, have ‖h_i‖² > ‖A‖, or "". With the diagonal
+// counted no stationary H has such a row, since there ‖h_i‖² ≤ ‖HHᵀ‖ ≤ ‖A‖. Without it, a longer h_i can go
+// with shorter rows of its neighbors, whose products with each other should be small: F then has an infimum
+// that no H attains. An ℓ₁ weight bounds H.
+func (p *problem) outgrown(h *matrix.Dense, norm float64) string {
+	if !p.ignoreDiag || norm == 0 || slices.Min(p.l1) > 0 {
+		return ""
+	}
+	rows, longest, most := 0, 0, 0.0 // most is ‖h_i‖²/‖A‖
+	for i := range p.n {
+		row, unit := 0.0, 1/math.Sqrt(norm)
+		for _, v := range h.Row(i) {
+			row += v * unit * v * unit
+		}
+		if row > 1 {
+			rows++
+		}
+		if row > most {
+			longest, most = i, row
+		}
+	}
+	if rows == 0 {
+		return ""
+	}
+	return fmt.Sprintf("without the diagonal nothing bounds the rows of H: row %d has ‖h‖² = %.3g·‖A‖, and rows above ‖A‖ number %d in all; "+
+		"if the error falls as they grow, no H is the best one, and an l1 weight would bound them", longest+1, most, rows)
 }
 
 // verifying turns on the comparison of everything maintained with its definition after every sweep, which is

@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -784,6 +785,49 @@ func TestCutFirstSweep(t *testing.T) {
 		res := p.finish(&Result{Sweeps: tc.sweeps}, h, nil, tc.status, newClock(time.Now), 1e-6)
 		if res.Status != tc.want || !(res.KKT < 1e-12) {
 			t.Errorf("%d sweeps, %d columns, %v: %v, KKT %v, want %v", tc.sweeps, tc.columns, tc.status, res.Status, res.KKT, tc.want)
+		}
+	}
+}
+
+// TestOutgrown: without the diagonal and without an ℓ₁ weight a run says that the row of a star's center has
+// outgrown A, once, in units that do not matter. With either it says nothing.
+func TestOutgrown(t *testing.T) {
+	const n = 20
+	for _, scale := range []float64{1, 1e-150, 1e150} {
+		d := matrix.NewDense(n, n, nil) // a star whose center is row 8
+		for i := range n {
+			if i != 7 {
+				d.Set(7, i, scale)
+				d.Set(i, 7, scale)
+			}
+		}
+		a := mustDense(t, d)
+		for _, c := range []struct {
+			opt  Options
+			told bool
+		}{
+			{Options{IgnoreDiagonal: true}, true},
+			{Options{IgnoreDiagonal: true, Kicks: 3}, true},
+			{Options{IgnoreDiagonal: true, Solver: CD{}, Runs: 2, Start: Random{}}, true},
+			{Options{IgnoreDiagonal: true, L1: []float64{0.01 * math.Pow(scale, 1.5)}}, false},
+			{Options{}, false},
+		} {
+			c.opt.Stop = Stop{Sweeps: 200, KKT: -1}
+			res := factorize(t, a, 2, c.opt)
+			longest := kernel.SumSq(res.H.Row(7)) / res.NormA
+			want := fmt.Sprintf("row 8 has ‖h‖² = %.3g·‖A‖, and rows above ‖A‖ number 1 in all", longest)
+			told := 0
+			for _, note := range res.Notes {
+				if strings.Contains(note, "nothing bounds") {
+					told++
+					if !strings.Contains(note, want) {
+						t.Errorf("scale %v, %+v: %q, want %q", scale, c.opt, note, want)
+					}
+				}
+			}
+			if (told == 1) != c.told || told > 1 {
+				t.Errorf("scale %v, %+v: told %d times, want %v; ‖h‖² = %.3g·‖A‖, notes %q", scale, c.opt, told, c.told, longest, res.Notes)
+			}
 		}
 	}
 }

@@ -33,6 +33,9 @@ func (p *problem) search(ctx context.Context, opt *Options, number int) (*Result
 	if res.falls != "" {
 		res.Notes = append(res.Notes, res.falls)
 	}
+	if note := p.outgrown(res.H, res.NormA); note != "" {
+		res.Notes = append(res.Notes, note)
+	}
 	return res, nil
 }
 

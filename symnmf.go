@@ -33,6 +33,8 @@ type Options struct {
 	// units of A^{3/2}. None means 0. ‖A‖^{3/2}/n is a small weight.
 	L1 []float64
 	// IgnoreDiagonal leaves the n terms (A_ii − ‖H_i,:‖²)² out of the objective and of every figure reported.
+	// Rows of H may then grow without end while the error falls by ever less; Result.Notes says if rows have
+	// ‖H_i,:‖² > ‖A‖. An ℓ₁ weight bounds them.
 	IgnoreDiagonal bool
 	// ClearLoose sets row i of H to zero at the end of a run where A·H says nothing about item i, that is,
 	// where (A·H)_i,: = 0, as it is when A_i,: = 0. This lowers the objective. Some methods, as published,

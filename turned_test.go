@@ -986,7 +986,8 @@ func TestTSVDStartWithoutDiagonal(t *testing.T) {
 	a := mustCSR(t, both.CSR())
 	drawn := factorize(t, a, 4, Options{IgnoreDiagonal: true, Start: Random{}})
 	got := factorize(t, a, 4, Options{IgnoreDiagonal: true})
-	if !slices.Equal(got.Notes, []string{"without the diagonal fewer eigenvalues are positive (1) than H has columns, so the run began at random"}) {
+	const note = "without the diagonal fewer eigenvalues are positive (1) than H has columns, so the run began at random"
+	if !slices.Contains(got.Notes, note) {
 		t.Errorf("notes %q", got.Notes)
 	}
 	if got.Start != "tsvd" || got.First.RelErr != drawn.First.RelErr || !(got.Objective < 17) {
@@ -1002,7 +1003,7 @@ func TestTSVDStartWithoutDiagonal(t *testing.T) {
 				star.Set(l, i, 1)
 			}
 		}
-		if got := factorize(t, mustDense(t, star), c.r, Options{IgnoreDiagonal: true}); !(got.RelErr < 0.02) || len(got.Notes) != 1 {
+		if got := factorize(t, mustDense(t, star), c.r, Options{IgnoreDiagonal: true}); !(got.RelErr < 0.02) || !slices.Contains(got.Notes, note) {
 			t.Errorf("%+v: an error of %v is left; notes %q", c, got.RelErr, got.Notes)
 		}
 	}
