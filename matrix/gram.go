@@ -111,7 +111,7 @@ func formDense(x *Dense, items Items, workers int) (Operator, error) {
 		d = x.transpose(workers)
 	}
 	whole, plain := d.integerGrams(workers)
-	s := Survey{Max: 0xff} // if plain, of units from 2⁻⁴⁰⁰ to 1: no product is out of range
+	var s Survey // if plain, nothing is wrong: units are from 2⁻⁴⁰⁰ to 1, so no product is out of range
 	if !plain {
 		s = x.survey(workers)
 		if err := s.finite(); err != nil {

@@ -150,7 +150,7 @@ func TestIntegerGrams(t *testing.T) {
 // errors, that they give with one.
 func TestGramOfBytes(t *testing.T) {
 	for _, spoil := range []float64{0, 255, 256, 0.5, -7, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64} {
-		for _, unit := range []float64{1, 0x1p-8, 0x1p510} {
+		for _, unit := range []float64{0, 1, 0x1p-8, 0x1p510} {
 			for _, place := range []int{0, 77, 50*40 - 1} {
 				x := NewDense(50, 40, nil)
 				for k := range x.data {
