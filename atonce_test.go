@@ -107,7 +107,7 @@ func TestKicksAhead(t *testing.T) {
 	}
 	var told []Progress
 	opt := &Options{Kicks: 5, Stop: Stop{Sweeps: 100}, Progress: func(now Progress) { told = append(told, now) }}
-	s := &kicks{p: p, opt: opt, lanes: 2, sweeps: 80, clock: newClock(time.Now), kicks: map[int]*kick{}, change: make(chan struct{}), best: &Result{RelErr: 1, scaled: 1}}
+	s := &kicks{p: p, opt: opt, lanes: 2, sweeps: 80, clock: newClock(time.Now), pending: map[int]*kick{}, change: make(chan struct{}), best: &Result{RelErr: 1, scaled: 1}}
 	begin := func(number int) (*kick, context.Context) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -152,11 +152,11 @@ func TestKicksAhead(t *testing.T) {
 		waits <- k
 	}()
 	end(fourth, 0.5, 1)
-	end(s.kicks[3], 0.2, 5)
+	end(s.pending[3], 0.2, 5)
 	if again := <-waits; again == nil || again.number != 4 || again.stop.Sweeps != 10 || again.best != s.best || s.sweeps != 90 {
 		t.Errorf("after %d sweeps kick %+v begins, want number 4 with 10 sweeps left", s.sweeps, again)
 	}
-	end(s.kicks[4], 0.1, 11)
+	end(s.pending[4], 0.1, 11)
 	if s.sum.Made != 3 || s.sum.Taken != 2 {
 		t.Errorf("%+v after a kick with more sweeps than were left, want 3 made and 2 taken", s.sum)
 	}

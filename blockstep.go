@@ -82,15 +82,16 @@ func (s *rowBlockRun) after(b int) blockInSweep {
 type rowGroup struct {
 	double  *kernel.RowSolver[float64]
 	single  *kernel.RowSolver[float32]
-	hd, dd  []float64 // H_Gᵀd, and dᵀd from the diagonal on
-	h       []float64 // room for its rows of H while H is in float32
-	lin     float64   // Σ Λ_j·d_ij − ⟨G, d⟩
-	own     float64   // Σ A_ii‖d_i‖², diagonal ignored or not, where q is guessed
-	lower   float64   // ⟨lower, H_G⟩ after they have moved
-	near    float64   // ⟨near, H_G + e⟩ after they have moved by e
-	quartic [4]float64
-	uphill  float64
-	clipped bool // whether some entries did not move by t·d
+	hd, dd  []float64  // H_Gᵀd, and dᵀd from the diagonal on
+	h       []float64  // room for its rows of H while H is in float32
+	lin     float64    // Σ Λ_j·d_ij − ⟨G, d⟩
+	sum     float64    // what its rows contribute to a sum over all rows, in innerOf and gainAlone
+	own     float64    // Σ A_ii‖d_i‖², diagonal ignored or not, where q is guessed
+	lower   float64    // ⟨lower, H_G⟩ after they have moved
+	near    float64    // ⟨near, H_G + e⟩ after they have moved by e
+	quartic [4]float64 // what leaving the diagonal out subtracts from φ, see leaveOut
+	uphill  float64    // ⟨Y − H_new, H_new − H_old⟩ of its rows
+	clipped bool       // whether some entries did not move by t·d
 	_       kernel.LinesApart
 }
 

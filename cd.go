@@ -98,7 +98,7 @@ type cdState struct {
 type sweepReport struct {
 	decrease float64 // of the objective, exact but for rounding
 	stepSq   float64 // Σ (H_ij − [H_ij − φ′/‖A‖]₊)², each at the moment of its visit
-	changed  int64   // entries
+	changed  int64   // entries, by CD; of the others it matters only whether it is 0
 	planted  int     // columns that could not leave zero and were given a pair of entries
 	cut      bool    // it was ended before its last column
 	// provisional says that the objective of this H has not been compared with earlier ones: the report says

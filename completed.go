@@ -37,8 +37,8 @@ func (p *problem) completed() matrix.Operator {
 	return p.common.whole
 }
 
-// wholeSuits reports whether the roots of whole are those to begin with, and returns what leftBy does. If not, completed
-// returns another matrix from now on:
+// wholeSuits reports whether the roots of whole are those to begin with, and returns ‖A − BBᵀ‖ as leftBy does. If not,
+// completed returns another matrix from now on:
 //
 //   - A without its diagonal, if A is neither near BBᵀ nor surely has r positive eigenvalues. A few items may then have
 //     a column each, of any length, since its square counts nothing. Starts of that kind are drawn at random.

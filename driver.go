@@ -427,6 +427,6 @@ func (p *problem) outgrown(h *matrix.Dense, norm float64) string {
 		"if the error falls as they grow, no H is the best one, and an l1 weight would bound them", longest+1, most, rows)
 }
 
-// verifying turns on the comparison of everything maintained with its definition after every sweep, which is
-// slow. It is the only thing this package reads from the environment: SYMNMF_VERIFY=all.
+// verifying turns on the comparison of everything maintained with its definition after every sweep that is not
+// provisional, which is slow. It is the only thing this package reads from the environment: SYMNMF_VERIFY=all.
 var verifying = os.Getenv("SYMNMF_VERIFY") == "all"

@@ -14,7 +14,8 @@ import (
 
 // KickSummary describes the kicks of a run.
 type KickSummary struct {
-	// Made is the number of kicks begun, and Taken the number of those that ended with a lower objective.
+	// Made is the number of kicks that counted, one after another, and Taken the number of those that ended with a
+	// lower objective.
 	Made, Taken int
 	RelErr      float64 // before the first kick
 }
@@ -54,25 +55,25 @@ type kicks struct {
 	lanes  int
 	before time.Duration // time of the run without kicks
 	clock  *clock        // runs since then
+	told   int           // most of the sweeps that have been told to the caller, on its goroutine
 
 	mu     sync.Mutex // for what follows, which all lanes use
 	best   *Result    // with the start, the trace and the notes of the whole run
 	sum    KickSummary
 	sweeps int        // of the run and the kicks made
-	told   int        // most of those sweeps that have been told to the caller
 	taken  []Progress // not told to the caller yet
 	err    error
 
-	begun  int           // kicks, including those made
-	lower  int           // number of the first kick that has ended lower, or failed, before its turn; 0 if none has
-	kicks  map[int]*kick // by their numbers: under way, or ended before their turn
-	change chan struct{} // closed when any of this changes
+	begun   int           // kicks, including those made
+	lower   int           // number of the first kick that has ended lower, or failed, before its turn; 0 if none has
+	pending map[int]*kick // by their numbers: under way, or ended before their turn
+	change  chan struct{} // closed when any of this changes
 }
 
 // kick is one kick.
 type kick struct {
 	number int // from 1
-	drop   context.CancelFunc
+	cancel context.CancelFunc
 	best   *Result // whose H it begins from
 	stop   Stop
 	target float64
@@ -91,7 +92,7 @@ const (
 )
 
 func (s *kicks) makeAll(ctx context.Context) (*Result, error) {
-	s.sum.RelErr, s.kicks, s.change = s.best.RelErr, map[int]*kick{}, make(chan struct{})
+	s.sum.RelErr, s.pending, s.change = s.best.RelErr, map[int]*kick{}, make(chan struct{})
 	s.lanes = s.opt.lanes(s.p, s.opt.Kicks)
 	s.p.together(ctx, s.opt, s.lanes, func(ctx context.Context, l *lane) {
 		for {
@@ -99,7 +100,7 @@ func (s *kicks) makeAll(ctx context.Context) (*Result, error) {
 			if k == nil {
 				return
 			}
-			s.kick(ctx, l, k)
+			s.make(ctx, l, k)
 			s.end(k)
 			if l.first {
 				s.tellTaken()
@@ -136,8 +137,8 @@ func (s *kicks) begin(ctx context.Context) (*kick, context.Context) {
 		if s.begun < s.opt.Kicks && s.lower == 0 {
 			s.begun++
 			k := &kick{number: s.begun, best: s.best, stop: stop, target: s.best.scaled * (1 - lowerByKick)}
-			ctx, k.drop = context.WithCancel(ctx)
-			s.kicks[k.number] = k
+			ctx, k.cancel = context.WithCancel(ctx)
+			s.pending[k.number] = k
 			return k, ctx
 		}
 		change := s.change
@@ -152,10 +153,10 @@ func (s *kicks) begin(ctx context.Context) (*kick, context.Context) {
 
 // drop ends the kicks after the given number and forgets their results.
 func (s *kicks) drop(after int) {
-	for number, k := range s.kicks {
+	for number, k := range s.pending {
 		if number > after {
-			k.drop()
-			delete(s.kicks, number)
+			k.cancel()
+			delete(s.pending, number)
 		}
 	}
 }
@@ -183,8 +184,8 @@ func (s *kicks) left() (stop Stop, more bool) {
 
 func (s *kicks) elapsed() time.Duration { return s.before + s.clock.elapsed() }
 
-// kick makes the kick k.
-func (s *kicks) kick(ctx context.Context, l *lane, k *kick) {
+// make makes the kick k.
+func (s *kicks) make(ctx context.Context, l *lane, k *kick) {
 	opt := *s.opt
 	opt.Start, opt.Stop, opt.Trace = again{Given{kicked(k.best.H, l.p.seed, uint64(s.number), uint64(k.number))}}, k.stop, false
 	opt.Progress = nil
@@ -204,15 +205,15 @@ func (k *kick) lower() bool { return k.err == nil && k.res.scaled <= k.target }
 func (s *kicks) end(k *kick) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k.drop()
-	if s.kicks[k.number] != k { // it has been dropped
+	k.cancel()
+	if s.pending[k.number] != k { // it has been dropped
 		return
 	}
 	if k.ended = true; k.err != nil || k.lower() { // no later kick will count: one up to this will be taken, or fail
 		s.lower = k.number
 		s.drop(k.number)
 	}
-	for next := s.kicks[s.sum.Made+1]; next != nil && next.ended; next = s.kicks[s.sum.Made+1] {
+	for next := s.pending[s.sum.Made+1]; next != nil && next.ended; next = s.pending[s.sum.Made+1] {
 		s.count(next)
 	}
 	close(s.change)
@@ -225,7 +226,7 @@ func (s *kicks) count(k *kick) {
 		s.restart() // it took more sweeps than those before it have left
 		return
 	}
-	delete(s.kicks, k.number)
+	delete(s.pending, k.number)
 	s.sum.Made++
 	if s.err = k.err; s.err != nil {
 		s.restart()
@@ -279,7 +280,7 @@ func (s *kicks) tell(k *kick, sweep int) {
 	switch {
 	case k == nil:
 		now.Kick = s.sum.Made
-	case k == s.kicks[s.sum.Made+1]:
+	case k == s.pending[s.sum.Made+1]:
 		now.Sweep += sweep
 	}
 	if limits := s.opt.Stop.limits(); limits.Sweeps > 0 {

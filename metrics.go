@@ -165,11 +165,11 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 		// cache line.
 		var quads, off, summed, taken float64
 		for i := lo; i < hi && p.ignoreDiag; i++ {
-			hi, g := h.Row(i), hd[(i-lo)*r:(i-lo+1)*r]
-			own := kernel.SumSq(hi)
+			row, g := h.Row(i), hd[(i-lo)*r:(i-lo+1)*r]
+			own := kernel.SumSq(row)
 			quads += own * own
 			anew := p.others(g, h, i, own)
-			along := kernel.Dot(g, hi)
+			along := kernel.Dot(g, row)
 			if off += along; anew {
 				summed += along
 			} else {
@@ -186,12 +186,12 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 			grads, inner, empty = grads+stepSq, inner+along, empty || some
 		}
 		for i := lo; i < hi && (empty || p.taken != nil); i++ {
-			hi, ahi := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r]
-			if p.isRounding(ahi, hi, i) && kernel.Nonzero(hi) {
+			row, ahRow := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r]
+			if p.isRounding(ahRow, row, i) && kernel.Nonzero(row) {
 				loose[b] = append(loose[b], i)
 			}
 			if p.taken != nil {
-				taken += math.Abs(p.taken[i]) * kernel.SumSq(hi)
+				taken += math.Abs(p.taken[i]) * kernel.SumSq(row)
 			}
 		}
 		ahs[b], gradSqs[b], rowQuads[b], offs[b], rounded[b] = inner, grads, quads, off, summed+4*taken
@@ -327,9 +327,9 @@ func (p *problem) alongRay(h *matrix.Dense, d, keep []float64) (ah, hhSq, penalt
 		}
 		var off float64
 		for i := lo; i < hi && p.ignoreDiag; i++ {
-			hi, others := h.Row(i), hd[(i-lo)*p.r:(i-lo+1)*p.r]
-			p.others(others, h, i, kernel.SumSq(hi))
-			off += kernel.Dot(others, hi)
+			row, others := h.Row(i), hd[(i-lo)*p.r:(i-lo+1)*p.r]
+			p.others(others, h, i, kernel.SumSq(row))
+			off += kernel.Dot(others, row)
 		}
 		ahs[b], offs[b] = kernel.Dot(rows, h.Data()[lo*p.r:hi*p.r]), off
 	})

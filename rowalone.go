@@ -18,7 +18,7 @@ func (s *rowBlockRun) seed(stop func() bool) {
 	}
 	count := min(s.p.n, max(perColumn*s.p.r, 64))
 	for k := 0; k < count && !stop(); k++ {
-		s.rowBy(passes, k*s.p.n/count)
+		s.rowBy(passes, int(int64(k)*int64(s.p.n)/int64(count)))
 	}
 }
 

@@ -32,7 +32,6 @@ func TestRowBlockDecrease(t *testing.T) {
 						t.Fatal(err)
 					}
 					s := RowBlock{Block: 16, NoMomentum: true, First: FirstRows}.start(p, h, 0).(*rowBlockRun)
-					defer s.end()
 					s.prepare()
 					guesses := s.guesses
 					for sweep := range 8 {
@@ -58,6 +57,7 @@ func TestRowBlockDecrease(t *testing.T) {
 							t.Errorf("%s (%s), diagonal ignored %v, weight %v, sweep %d: the objective rose by %v", in.name, form, ignore, w, sweep, -fell)
 						}
 					}
+					s.end()
 				}
 			}
 		}

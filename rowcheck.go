@@ -38,7 +38,7 @@ func (s *rowBlockRun) check() bool {
 	f := s.objective(inner)
 	if f > s.safeF+s.noise()+s.safeNoise {
 		if !s.foundRisen() && s.beta == 0 {
-			s.MaxStep = 1 // cutting entries off at zero was to blame
+			s.MaxStep = min(s.MaxStep, 1) // cutting entries off at zero was to blame
 		}
 		if s.everySweep {
 			s.back(s.prev)
@@ -178,10 +178,10 @@ func (s *rowBlockRun) innerOf(product matrix.Product) (sum float64) {
 		s.eachGroup(lo, hi, func(g *rowGroup, from, to int) {
 			ah := s.at(s.g, lo, from, to)
 			product.RowsTo(ah, from, to)
-			g.lin = kernel.Dot(ah, s.hv[from*s.pitch:to*s.pitch])
+			g.sum = kernel.Dot(ah, s.hv[from*s.pitch:to*s.pitch])
 		})
 		for k := range groups {
-			sum += groups[k].lin
+			sum += groups[k].sum
 		}
 	}
 	return sum
@@ -260,15 +260,15 @@ func (s *rowBlockRun) gainAlone() (gain float64) {
 			s.fetchRows(grp, from, to)
 			s.propose(grp, lo, from, to)
 			g, d, h := s.at(s.g, lo, from, to), s.at(s.d, lo, from, to), s.rowsOf(grp, from, to)
-			grp.lin = 0
+			grp.sum = 0
 			for i := from; i < to; i++ {
 				at, end := (i-from)*s.pitch, (i-from+1)*s.pitch
-				grp.lin += s.rowChange(i, h[at:end], d[at:end], g[at:end])
+				grp.sum += s.rowChange(i, h[at:end], d[at:end], g[at:end])
 			}
 		})
 		groups, _ := s.groupsOf(hi - lo)
 		for k := range groups {
-			gain -= groups[k].lin / 4
+			gain -= groups[k].sum / 4
 		}
 	}
 	return gain

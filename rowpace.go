@@ -93,7 +93,7 @@ var pacing = true
 var processors = func() int { return min(runtime.GOMAXPROCS(0), runtime.NumCPU()) }
 
 // newTeamPace gives the team the size that such blocks seem to want, which is at most the number of
-// processors. It returns nil if only one member can be at work.
+// processors. It returns nil if only one member can be at work, or if pacing is off: then all members are.
 func newTeamPace(team *kernel.Team, blocks int, blockMadds float64) *teamPace {
 	team.Use(math.MaxInt)
 	if !pacing {

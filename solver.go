@@ -270,8 +270,8 @@ func (m *Method) knobNames() string {
 
 // choose fills in the method and the start where opt leaves them open, and says why.
 //
-// On dense matrices rowblock reaches in 0.1 to 0.7 s what cd-cyclic reaches in 15 s, on one thread
-// (bench/runs/2026-11-22-engine). TSVDStart ends lower than Random and Zero. It takes fewer sweeps to get
+// On one thread rowblock reaches in some hundredths to tenths of a second what cd-cyclic reaches in 15 to 25 s on
+// pictures and documents (bench/runs/2026-11-30-likely-diagonals). TSVDStart ends lower than Random and Zero. It takes fewer sweeps to get
 // there, and on dense data ends far lower (decision 0027); with many columns it takes more (decision 0032).
 func (p *problem) choose(opt *Options) (why string) {
 	positive := p.positiveDiagonal()

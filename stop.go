@@ -113,7 +113,7 @@ func ours(name string, x any) error {
 
 func threads(n int) int {
 	if n == 0 {
-		return runtime.GOMAXPROCS(0)
+		n = runtime.GOMAXPROCS(0)
 	}
 	return min(n, mostThreads)
 }

@@ -1,6 +1,8 @@
 package symnmf
 
 import (
+	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -149,7 +151,7 @@ func (p *problem) roots() (*roots, error) {
 		near, whole := p.compressed(0), p.completed()
 		top, err := p.rootsOf(near, whole)
 		switch {
-		case err != nil && before != nil: // the run has to end, and these are as good as any
+		case errors.Is(err, context.Canceled) && before != nil: // the run has to end, and these are as good as any
 			return before, nil
 		case err != nil:
 			return nil, err
@@ -243,7 +245,7 @@ func (p *problem) signRoots(b, u *matrix.Dense, values []float64, rooted bool) (
 	return squares[:r]
 }
 
-// turnBlock is how many rows are turned at a time.
+// turnBlock is how many rows make one part of the work on B in float64.
 const turnBlock = 64
 
 // findTurn returns the Q of a run, and how many turns have led to it.
@@ -272,11 +274,12 @@ func (p *problem) sample(b *matrix.Dense, rows int) []float64 {
 	// Of the rows that are as long as the shortest one taken, some are taken at even distances; passed counts
 	// those met so far.
 	passed := 0
+	share := func(passed int) int64 { return int64(passed) * int64(rows-longer) / int64(equal) }
 	for i, v := range length {
 		take := v > least
 		if v == least {
 			passed++
-			take = passed*(rows-longer)/equal > (passed-1)*(rows-longer)/equal
+			take = share(passed) > share(passed-1)
 		}
 		if take {
 			chosen = append(chosen, b.Row(i)...)
@@ -434,8 +437,8 @@ func (p *problem) turnBy(h, b *matrix.Dense, q []float64) {
 // polar finds the matrices with orthonormal rows that are nearest to k×r matrices, k ≤ r, in room of its own.
 type polar struct {
 	k, r int
-	// least is about the least singular value of the matrices, relative to the largest. A value that is too
-	// large costs iterations, and one that is too small costs fewer of them.
+	// least is about the least singular value of the matrices, relative to the largest. A wrong value
+	// costs iterations, one that is too large the most.
 	least    float64
 	stop     func() bool // may be nil
 	x, y     []float64   // r×k

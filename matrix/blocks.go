@@ -9,7 +9,8 @@ import (
 )
 
 // BlockProduct gives rows of A·H for an H (n×r) that changes by blocks of rows, b·size ≤ i < (b+1)·size, and
-// keeps up with these changes. Only RowsTo, LowerTo and NearTo may be called concurrently with other calls.
+// keeps up with these changes. Of the methods named here and in LowerProduct and NearProduct, only RowsTo, LowerTo
+// and NearTo may be called concurrently with other calls.
 type BlockProduct interface {
 	// RowsTo fills dst, (hi−lo)×r, with rows lo ≤ i < hi of A·H for the current H.
 	RowsTo(dst []float64, lo, hi int)

@@ -16,7 +16,8 @@ type RoughProduct interface {
 	// Take copies rows lo ≤ i < hi of H. It may be called concurrently with other calls for other rows.
 	// AddRow copies its row itself.
 	Take(lo, hi int)
-	// RoughTo is RowsTo for the copy of H. A number errs by some 1e-7 of the sum of its terms' magnitudes.
+	// RoughTo is RowsTo for the copy of H. A number errs by some 1e-7 of the sum of its terms' magnitudes. It may be
+	// called concurrently with other calls.
 	RoughTo(dst []float64, lo, hi int)
 	// TakeWay copies d for the rows lo ≤ i < hi, all of one block. It may be called concurrently with other
 	// calls for other rows.
