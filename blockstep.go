@@ -89,7 +89,7 @@ type rowGroup struct {
 	own     float64    // Σ A_ii‖d_i‖², diagonal ignored or not, where q is guessed
 	lower   float64    // ⟨lower, H_G⟩ after they have moved
 	near    float64    // ⟨near, H_G + e⟩ after they have moved by e
-	quartic [4]float64 // what leaving the diagonal out subtracts from φ, see leaveOut
+	quartic [4]float64 // what leaveOut adds to c₁, …, c₄ for its rows
 	uphill  float64    // ⟨Y − H_new, H_new − H_old⟩ of its rows
 	clipped bool       // whether some entries did not move by t·d
 	_       kernel.LinesApart

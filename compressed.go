@@ -13,7 +13,6 @@ import (
 const NoCompression = -1
 
 const (
-	defaultBeyond   = 20   // columns of the low rank beyond r
 	compressedCheck = 15   // sweeps between checks against A itself; each takes as long as one or two (CBCL, n = 2429)
 	solvedWhile     = 5e-3 // the least part of the objective that a sweep must gain for the low rank to be kept
 	compressedFrom  = 4    // how many times cheaper a product must be
@@ -29,7 +28,7 @@ const (
 // other. If the diagonal is ignored, Ã is near what completed returns, and is without its diagonal. Everything else, and
 // the norm, is as in p. All runs share Ã.
 //
-// A beyond of 0 means defaultBeyond, if that pays: if A is dense and has at least compressedRows rows,
+// A beyond of 0 means rules.Beyond, if that pays: if A is dense and has at least compressedRows rows,
 // products with Ã are compressedFrom times cheaper, and ‖A−Ã‖ ≤ compressedNear·‖A‖.
 //
 // For HHᵀ of rank r, ‖A−HHᵀ‖² differs from ‖A−Ã‖² + ‖Ã−HHᵀ‖² only by 2⟨A−Ã, HHᵀ⟩, which is small where the
@@ -41,7 +40,7 @@ func (p *problem) compressed(beyond int) *problem {
 	p.near, p.nearBeyond = p, beyond
 	automatic := beyond == 0
 	if automatic {
-		beyond = defaultBeyond
+		beyond = rules.Beyond
 	}
 	rank := p.r + min(beyond, p.n)
 	if rank >= p.n || automatic && (p.n < compressedRows || p.a.Density() < rules.DenseFrom || float64(matrix.Madds(p.a)) < compressedFrom*2*float64(p.n)*float64(rank)) {

@@ -189,7 +189,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 			s.Whole = wholePoints
 		}
 	}
-	pitch := pitchOf(p.r, sparse)
+	pitch := rules.Pitch(p.r, sparse)
 	last := p.spareRoom(p.n * pitch) // zeros if there is padding, since A·H of the start has none
 	e := &rowBlockRun{
 		RowBlock: s, p: p, full: p, checkEvery: s.CheckEvery, out: h, pitch: pitch, number: number,
@@ -279,16 +279,6 @@ const (
 	wholePoints = 0.95
 	wholeShort  = 0.99
 )
-
-// pitchOf returns the distance between rows of r numbers. For sparse products each row starts on a cache line,
-// where that costs at most a third more memory, so that no row lies in more lines than it must. Tiles, which take
-// whole vectors of columns, do not need that. The numbers in between are always zero.
-func pitchOf(r int, sparse bool) int {
-	if p := (r + 7) / 8 * 8; sparse && 3*p <= 4*r {
-		return p
-	}
-	return (r + 3) / 4 * 4
-}
 
 // rowBlockRun is one run of RowBlock. Between sweeps h is H_t, the result of the last sweep, and last is H_{t−1}.
 // The next sweep starts from H_t + β(H_t − H_{t−1}), which is written over H_{t−1}. For a sparse A this start is

@@ -717,10 +717,10 @@ func TestPitch(t *testing.T) {
 		if float64(eight) <= float64(4*r)/3 {
 			want = eight
 		}
-		if got := pitchOf(r, false); got != four {
+		if got := rules.Pitch(r, false); got != four {
 			t.Errorf("dense, r = %d: pitch %d, want %d", r, got, four)
 		}
-		if got := pitchOf(r, true); got != want {
+		if got := rules.Pitch(r, true); got != want {
 			t.Errorf("sparse, r = %d: pitch %d, want %d", r, got, want)
 		}
 	}

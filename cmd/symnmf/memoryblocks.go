@@ -9,7 +9,7 @@ import (
 // rowBlock returns the bytes of symnmf.RowBlock, besides A, the H it is given, and those of lowFirst and
 // kept.
 func (sh shape) rowBlock(n, m float64, points bool) float64 {
-	pitch := sh.pitch()
+	pitch := float64(rules.Pitch(sh.rank, sh.sparse))
 	hs := 2 * n * pitch // H and the previous H
 	if pitch == float64(sh.rank) {
 		hs -= n * pitch // it works in the memory of the H it is given
@@ -41,14 +41,6 @@ func (sh shape) rowBlock(n, m float64, points bool) float64 {
 	return squares + 8*(hs+3*m*pitch) + last + joint + sh.change(m, pitch) // Z, the previous Z, and that of the figures
 }
 
-// pitch returns the distance between rows of H in symnmf.RowBlock, in numbers.
-func (sh shape) pitch() float64 {
-	if p := (sh.rank + 7) / 8 * 8; sh.sparse && 3*p <= 4*sh.rank {
-		return float64(p)
-	}
-	return float64((sh.rank + 3) / 4 * 4)
-}
-
 // kept returns the bytes that the first run of symnmf.RowBlock stores with A for later runs.
 func (sh shape) kept(n, m float64, points bool) float64 {
 	switch {
@@ -66,9 +58,9 @@ func (sh shape) lowFirst(n, m float64, points bool) float64 {
 	// Copies of its columns while a wide low rank is found, one of which is dead but may not be collected yet.
 	beyond, copies := sh.compress, 7.0
 	if beyond == 0 && !sh.sparse {
-		beyond, copies = 20, 3
+		beyond, copies = rules.Beyond, 3
 	}
-	wide := float64(sh.rank + beyond + 10)
+	wide := float64(sh.rank + beyond + rules.Beyond/2)
 	if beyond <= 0 || sh.compress <= 0 && n <= 2*wide {
 		return 0
 	}

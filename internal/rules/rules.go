@@ -1,5 +1,5 @@
-// Package rules has the limits that decide both what the engine does and how much memory it needs. The code that
-// computes and the code that predicts memory read the same numbers.
+// Package rules has the limits that decide both what the engine does and how much memory it needs, so that the code that
+// computes and the code that predicts memory read the same ones.
 package rules
 
 // Rows of a block of rowblock: for sparse points, for dense data, and at most for a graph. GraphBlock is also the
@@ -9,6 +9,19 @@ const (
 	DenseBlock  = 128
 	GraphBlock  = 512
 )
+
+// Pitch returns the distance between rows of H in rowblock, for rows of r numbers. For sparse products each row starts on a
+// cache line, where that costs at most a third more memory, so that no row lies in more lines than it must. Tiles, which
+// take whole vectors of columns, do not need that. The numbers in between are always zero.
+func Pitch(r int, sparse bool) int {
+	if p := (r + 7) / 8 * 8; sparse && 3*p <= 4*r {
+		return p
+	}
+	return (r + 3) / 4 * 4
+}
+
+// Beyond is the default number of columns beyond R of the low rank that stands in for dense data in rowblock.
+const Beyond = 20
 
 // SparseBytes returns the bytes of a sparse table: 4 for the column of each entry, 8 for each stored value (values of a
 // table that has only ones are not stored), and 8 for the beginning of each row and for the end of the last.
