@@ -111,72 +111,36 @@ func (s *selector) progress() func(rows int) {
 	return func(rows int) { s.Selection.Progress((pass + float64(rows)/float64(s.a.Dim())) / float64(s.passes)) }
 }
 
-// rowList holds what was chosen from the rows of a block.
+// rowList holds what was chosen from the rows of a block, and what there is to tell of the others.
 type rowList struct {
-	col []int32
-	val []float64
+	col       []int32
+	val       []float64
+	edges     int64   // above the diagonal
+	left, neg float64 // squares left out: of weights, and of entries below 0
 }
 
 func (s *selector) run(ctx context.Context) (*Sparsified, error) {
 	n := s.a.Dim()
-	blocks := kernel.BlockCount(n, entryRows)
-	lists := make([]rowList, blocks)
+	lists := make([]rowList, kernel.BlockCount(n, entryRows))
 	ptr := make([]int64, n+1)
-	type tally struct {
-		edges     int64
-		left, neg float64
-	}
-	// Edges above the diagonal, and squares left out: of weights, and of entries below 0.
-	tallies := make([]tally, blocks)
 	var chosen atomic.Int64
 	limited, stop := context.WithCancel(ctx)
 	defer stop()
 	newState := func() *strongest { return &strongest{k: min(s.PerItem, n)} }
 	_, err := eachRow(limited, s.a, s.Workers, s.progress(), newState, func(top *strongest, b, i int, col []int32, val []float64) {
-		t := &tallies[b]
+		list := &lists[b]
+		before := len(list.col)
 		for p, l := range col {
 			if int(l) > i && val[p] > 0 {
-				t.edges++
+				list.edges++
 			}
 		}
-		square := func(v float64) float64 { return (s.u * v) * (s.u * v) }
 		if s.PerItem > 0 {
-			top.begin()
-			for p, l := range col {
-				switch v := val[p]; {
-				case int(l) == i:
-				case v > 0:
-					top.offer(l, v)
-				default:
-					t.neg += square(v)
-				}
-			}
-			from := len(lists[b].col)
-			top.finish(&lists[b])
-			taken := lists[b].col[from:]
-			for p, l := range col {
-				switch v := val[p]; {
-				case len(taken) > 0 && taken[0] == l:
-					taken = taken[1:]
-				case int(l) != i && v > 0:
-					t.left += square(v)
-				}
-			}
-			ptr[i+1] = int64(len(lists[b].col) - from)
+			s.chooseStrongest(list, top, i, col, val)
 		} else {
-			from := columnsBelow(col, i+1)
-			for p := from; p < len(col); p++ {
-				switch v := val[p]; {
-				case v > 0 && v >= s.Threshold:
-					lists[b].col, lists[b].val = append(lists[b].col, col[p]), append(lists[b].val, v)
-					ptr[i+1]++
-				case v > 0:
-					t.left += 2 * square(v)
-				default:
-					t.neg += 2 * square(v)
-				}
-			}
+			s.chooseAbove(list, i, col, val)
 		}
+		ptr[i+1] = int64(len(list.col) - before)
 		if chosen.Add(ptr[i+1]) > s.MaxEdges && s.MaxEdges > 0 {
 			stop()
 		}
@@ -187,6 +151,54 @@ func (s *selector) run(ctx context.Context) (*Sparsified, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.assemble(lists, ptr)
+}
+
+// square returns the square of an entry in units in which squares neither overflow nor vanish.
+func (s *selector) square(v float64) float64 { return (s.u * v) * (s.u * v) }
+
+// chooseStrongest adds the PerItem largest entries of row i off the diagonal to list.
+func (s *selector) chooseStrongest(list *rowList, top *strongest, i int, col []int32, val []float64) {
+	top.begin()
+	for p, l := range col {
+		switch v := val[p]; {
+		case int(l) == i:
+		case v > 0:
+			top.offer(l, v)
+		default:
+			list.neg += s.square(v)
+		}
+	}
+	from := len(list.col)
+	top.finish(list)
+	taken := list.col[from:]
+	for p, l := range col {
+		switch v := val[p]; {
+		case len(taken) > 0 && taken[0] == l:
+			taken = taken[1:]
+		case int(l) != i && v > 0:
+			list.left += s.square(v)
+		}
+	}
+}
+
+// chooseAbove adds the entries of row i right of the diagonal that reach Threshold to list.
+func (s *selector) chooseAbove(list *rowList, i int, col []int32, val []float64) {
+	for p := columnsBelow(col, i+1); p < len(col); p++ {
+		switch v := val[p]; {
+		case v > 0 && v >= s.Threshold:
+			list.col, list.val = append(list.col, col[p]), append(list.val, v)
+		case v > 0:
+			list.left += 2 * s.square(v)
+		default:
+			list.neg += 2 * s.square(v)
+		}
+	}
+}
+
+// assemble makes the result from what was chosen, ptr[i+1] entries of row i.
+func (s *selector) assemble(lists []rowList, ptr []int64) (*Sparsified, error) {
+	n := len(ptr) - 1
 	for i := range n {
 		ptr[i+1] += ptr[i]
 	}
@@ -194,10 +206,11 @@ func (s *selector) run(ctx context.Context) (*Sparsified, error) {
 	var left, neg float64
 	res := &Sparsified{Threshold: s.Threshold}
 	for k := range lists {
-		b.Col, b.Val = append(b.Col, lists[k].col...), append(b.Val, lists[k].val...)
-		lists[k] = rowList{}
-		res.Of += tallies[k].edges
-		left, neg = left+tallies[k].left, neg+tallies[k].neg
+		list := &lists[k]
+		b.Col, b.Val = append(b.Col, list.col...), append(b.Val, list.val...)
+		res.Of += list.edges
+		left, neg = left+list.left, neg+list.neg
+		*list = rowList{}
 	}
 	diag := make([]float64, n)
 	s.a.DiagTo(diag)
@@ -279,34 +292,24 @@ func mirror(b *CSR, diag []float64, both bool, u float64) (s *CSR, once float64)
 	t := b.Transpose()
 	// row calls f with the entries of row i of the result.
 	row := func(i int, f func(col int32, v float64)) {
-		c0, v0 := b.Row(i)
-		c1, v1 := t.Row(i)
 		before := diag[i] != 0 // the diagonal entry is still to come
-		put := func(c int32, v float64) {
+		eachPair(b, t, i, func(c int32, v, w float64, inB, inT bool) {
+			switch {
+			case !inB:
+				once += (u * w) * (u * w)
+				v = w
+			case inT:
+				v = max(v, w)
+			}
+			if both && !(inB && inT) {
+				return
+			}
 			if before && int(c) > i {
 				before = false
 				f(int32(i), diag[i])
 			}
 			f(c, v)
-		}
-		for p, q := 0, 0; p < len(c0) || q < len(c1); {
-			switch {
-			case q == len(c1) || p < len(c0) && c0[p] < c1[q]:
-				if !both {
-					put(c0[p], v0[p])
-				}
-				p++
-			case p == len(c0) || c1[q] < c0[p]:
-				if !both {
-					put(c1[q], v1[q])
-				}
-				once += (u * v1[q]) * (u * v1[q])
-				q++
-			default:
-				put(c0[p], max(v0[p], v1[q]))
-				p, q = p+1, q+1
-			}
-		}
+		})
 		if before {
 			f(int32(i), diag[i])
 		}

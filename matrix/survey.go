@@ -348,33 +348,38 @@ func (m *CSR) Symmetrize(how Symmetrization) *CSR {
 	}
 	t := m.TransposeBy(runtime.GOMAXPROCS(0))
 	s := &CSR{rows: m.rows, cols: m.cols, RowPtr: kernel.Room[int64](m.rows + 1)}
-	pairs := func(i int, f func(c int32, v, w float64)) {
-		c0, v0 := m.Row(i)
-		c1, v1 := t.Row(i)
-		for p, q := 0, 0; p < len(c0) || q < len(c1); {
-			switch {
-			case q == len(c1) || p < len(c0) && c0[p] < c1[q]:
-				f(c0[p], value(v0, p), 0)
-				p++
-			case p == len(c0) || c1[q] < c0[p]:
-				f(c1[q], 0, value(v1, q))
-				q++
-			default:
-				f(c0[p], value(v0, p), value(v1, q))
-				p, q = p+1, q+1
-			}
-		}
-	}
 	for i := range m.rows {
 		s.RowPtr[i+1] = s.RowPtr[i]
-		pairs(i, func(int32, float64, float64) { s.RowPtr[i+1]++ })
+		eachPair(m, t, i, func(int32, float64, float64, bool, bool) { s.RowPtr[i+1]++ })
 	}
 	n := int(s.RowPtr[m.rows])
 	s.Col, s.Val = kernel.Room[int32](n)[:0], kernel.Numbers(n)[:0]
 	for i := range m.rows {
-		pairs(i, func(c int32, v, w float64) { s.Col, s.Val = append(s.Col, c), append(s.Val, how.merge(v, w)) })
+		eachPair(m, t, i, func(c int32, v, w float64, _, _ bool) {
+			s.Col, s.Val = append(s.Col, c), append(s.Val, how.merge(v, w))
+		})
 	}
 	return s
+}
+
+// eachPair calls f, in the order of columns, for each column c in which row i of m or of t has an entry: v in m, if
+// inM, and w in t, if inT. Missing ones are 0.
+func eachPair(m, t *CSR, i int, f func(c int32, v, w float64, inM, inT bool)) {
+	c0, v0 := m.Row(i)
+	c1, v1 := t.Row(i)
+	for p, q := 0, 0; p < len(c0) || q < len(c1); {
+		switch {
+		case q == len(c1) || p < len(c0) && c0[p] < c1[q]:
+			f(c0[p], value(v0, p), 0, true, false)
+			p++
+		case p == len(c0) || c1[q] < c0[p]:
+			f(c1[q], 0, value(v1, q), false, true)
+			q++
+		default:
+			f(c0[p], value(v0, p), value(v1, q), true, true)
+			p, q = p+1, q+1
+		}
+	}
 }
 
 // value returns val[p]; a nil val stands for all ones.
