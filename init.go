@@ -216,4 +216,4 @@ func (u uniform) at(k uint64) float64 { return float64(u.bits(k)>>11) * 0x1p-53 
 func (u uniform) fill(dst []float64, first uint64) { kernel.Uniform(dst, u.key, first) }
 
 // bits returns 64 bits for number k.
-func (u uniform) bits(k uint64) uint64 { return kernel.Mix(u.key ^ kernel.Mix(k)) }
+func (u uniform) bits(k uint64) uint64 { return kernel.Bits(u.key, k) }

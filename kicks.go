@@ -335,7 +335,7 @@ func kicked(h *matrix.Dense, seed uint64, where ...uint64) *matrix.Dense {
 		perm[1], perm[1+other] = perm[1+other], perm[1]
 	}
 	free, split, joined := perm[0], perm[1], perm[min(2, r-1)]
-	u := uniform{keyOf(seed, where)}
+	u := uniform{kernel.Key(seed, where...)}
 	for i := range n {
 		row := to.Row(i)
 		row[joined] = max(row[joined], row[free])

@@ -90,8 +90,8 @@ type sampled struct {
 // draw improves the factor of x by a sample of the rows of y.
 func (s *sampled) draw(x, y *iterate) {
 	p, r := s.p, s.p.r
-	// With number in place of ^number, keyOf would not tell seed 0, run 1 from seed 1, run 0.
-	u := uniform{key: keyOf(p.seed, []uint64{^s.number, s.drawn})}
+	// With number in place of ^number, kernel.Key would not tell seed 0, run 1 from seed 1, run 0.
+	u := uniform{key: kernel.Key(p.seed, ^s.number, s.drawn)}
 	omega := sampleWeights(leverage(y.h, p.workers), s.method.Samples, u)
 	s.drawn++
 	scale := func(rows []float64) { // multiplies them by √ω

@@ -57,13 +57,13 @@ func parseName(what, name string, names []string) (int, error) {
 
 // permutation overwrites perm with a uniform permutation that depends only on seed and where.
 func permutation(perm []int, seed uint64, where ...uint64) {
-	draw := rand.NewPCG(seed, keyOf(seed, where))
+	draw := rand.NewPCG(seed, kernel.Key(seed, where...))
 	permute(perm, func(n uint64) uint64 { return below(draw, n) })
 }
 
 // shuffle is permutation for many small ones, without divisions; it is off from uniform by less than r·2⁻⁶⁴.
 func shuffle(perm []int32, seed uint64, where ...uint64) {
-	u := uniform{keyOf(seed, where)}
+	u := uniform{kernel.Key(seed, where...)}
 	permute(perm, func(n uint64) uint64 {
 		k, _ := bits.Mul64(u.bits(n-1), n)
 		return k
@@ -79,15 +79,6 @@ func permute[I int | int32](perm []I, draw func(n uint64) uint64) {
 		k := draw(uint64(i + 1))
 		perm[i], perm[k] = perm[k], perm[i]
 	}
-}
-
-// keyOf mixes numbers into one key.
-func keyOf(seed uint64, where []uint64) uint64 {
-	key := kernel.Mix(seed)
-	for _, w := range where {
-		key = kernel.Mix(key ^ kernel.Mix(w))
-	}
-	return key
 }
 
 // below returns a uniform number in [0, n). It draws again below 2⁶⁴ mod n, which keeps all numbers equally

@@ -199,7 +199,7 @@ func (b *denseBlocks[F]) PartRows() (unit, most int) { return stepRows, stepRows
 // WorkBefore implements LowerProduct.
 func (b *denseBlocks[F]) WorkBefore(i int) int64 { return int64(i) }
 
-// LowerTo implements LowerProduct.
+// LowerTo implements LowerProduct. Whoever can use NearTo saves the room that this one makes.
 func (b *denseBlocks[F]) LowerTo(dst, lower []float64, first, lo, hi int) {
 	b.NearTo(dst, lower, make([]float64, len(dst)), first, lo, hi)
 }

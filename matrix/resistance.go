@@ -304,12 +304,6 @@ const (
 	streamSigns
 )
 
-// keyOf returns the key of a stream.
-func keyOf(seed, stream uint64) uint64 { return kernel.Mix(kernel.Mix(seed) ^ kernel.Mix(stream)) }
-
-// bitsOf returns 64 random bits, those with number k of the stream with that key.
-func bitsOf(key, k uint64) uint64 { return kernel.Mix(key ^ kernel.Mix(k)) }
-
 // estimate returns R_e for all edges, in the same units, from k random combinations.
 func (g *resistor) estimate(ctx context.Context, k int, opt *ResistanceSampling) ([]float64, error) {
 	r := make([]float64, g.edges[g.n])
@@ -341,7 +335,7 @@ func (g *resistor) estimate(ctx context.Context, k int, opt *ResistanceSampling)
 // from edges to later items and −√w_e·s_e from those to earlier ones. Then columns are shifted to sum to 0 on
 // each component in spite of rounding.
 func (g *resistor) combine(b *Dense, from int, seed uint64) {
-	key, shift := keyOf(seed, uint64(streamSigns+from/64)), from%64
+	key, shift := kernel.Key(seed, uint64(streamSigns+from/64)), from%64
 	g.sums.each(func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			row := b.Row(i)
@@ -350,7 +344,7 @@ func (g *resistor) combine(b *Dense, from int, seed uint64) {
 				if !(w > 0) {
 					return
 				}
-				signs := bitsOf(key, uint64(min(i, l))*uint64(g.n)+uint64(max(i, l))) >> shift
+				signs := kernel.Bits(key, uint64(min(i, l))*uint64(g.n)+uint64(max(i, l))) >> shift
 				root := math.Sqrt(w)
 				if l < i {
 					root = -root
@@ -482,7 +476,7 @@ func drawWithReplacement(ctx context.Context, upTo []float64, draws int64, opt *
 	}
 	const block = 1 << 14
 	total := upTo[len(upTo)-1]
-	find, key := newGuide(upTo), keyOf(opt.Seed, streamDraws)
+	find, key := newGuide(upTo), kernel.Key(opt.Seed, streamDraws)
 	// If the list is short, each goroutine counts for itself, because shared counts keep moving from
 	// one cache to another.
 	var apart [][]uint32
@@ -502,7 +496,7 @@ func drawWithReplacement(ctx context.Context, upTo []float64, draws int64, opt *
 			return
 		}
 		for t := lo; t < hi; t++ {
-			u := float64(bitsOf(key, uint64(t))>>11) * 0x1p-53 * total
+			u := float64(kernel.Bits(key, uint64(t))>>11) * 0x1p-53 * total
 			if e := min(find.above(u), len(upTo)-1); own != nil { // if total is near 0, u may round up to it
 				own[e]++
 			} else {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"symnmf/internal/kernel"
 )
 
 // TestGoldenResistances compares resistances with those that another program computed from a pseudo-inverse.
@@ -574,7 +576,7 @@ func TestDraws(t *testing.T) {
 	const draws = 100000
 	want := make([]uint32, len(upTo))
 	for k := range uint64(draws) {
-		u := float64(bitsOf(keyOf(5, streamDraws), k)>>11) * 0x1p-53 * upTo[len(upTo)-1]
+		u := float64(kernel.Bits(kernel.Key(5, streamDraws), k)>>11) * 0x1p-53 * upTo[len(upTo)-1]
 		e := 0
 		for e < len(upTo)-1 && upTo[e] <= u {
 			e++

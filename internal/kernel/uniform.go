@@ -2,21 +2,21 @@ package kernel
 
 import "math"
 
-// Uniform sets dst[i] to number first+i of those with the given key: the upper 53 bits of Mix(key ^
-// Mix(first+i)), times 2⁻⁵³, which is uniform in [0, 1). Every bit is the same on every path.
+// Uniform sets dst[i] to number first+i of those with the given key: the upper 53 bits of Bits(key, first+i),
+// times 2⁻⁵³, which is uniform in [0, 1). Every bit is the same on every path.
 func Uniform(dst []float64, key, first uint64) {
 	done := uniform(dst, key, first, &unitForm)
 	for i := range dst[done:] {
-		dst[done+i] = float64(Mix(key^Mix(first+uint64(done+i)))>>11) * 0x1p-53
+		dst[done+i] = float64(Bits(key, first+uint64(done+i))>>11) * 0x1p-53
 	}
 }
 
-// Centered sets dst[i] to all 64 bits of Mix(key ^ Mix(first+i)), taken as a signed integer and rounded to
+// Centered sets dst[i] to Bits(key, first+i), taken as a signed integer and rounded to
 // float64, times 2⁻⁶³, which is uniform in [−1, 1]. Every bit is the same on every path.
 func Centered(dst []float64, key, first uint64) {
 	done := uniform(dst, key, first, &centeredForm)
 	for i := range dst[done:] {
-		dst[done+i] = float64(int64(Mix(key^Mix(first+uint64(done+i))))) * 0x1p-63
+		dst[done+i] = float64(int64(Bits(key, first+uint64(done+i)))) * 0x1p-63
 	}
 }
 
