@@ -295,9 +295,44 @@ func (s *rowBlockRun) size() (sum float64) {
 
 // improve moves the rows of block b together, and returns the step t.
 func (s *rowBlockRun) improve(b int) float64 {
-	p, pitch := s.p, s.pitch
 	lo := b * s.Block
-	hi := min(lo+s.Block, p.n)
+	hi := min(lo+s.Block, s.p.n)
+	groups := s.proposals(b, lo, hi)
+	d := s.way[:(hi-lo)*s.pitch]
+	t, fall, q, asked := s.step(b, groups, d)
+	if t > 0 {
+		s.report.decrease += fall / 4
+		s.report.changed++
+	} else if s.beta == 0 {
+		return 0
+	}
+	s.eachGroup(lo, hi, func(g *rowGroup, from, to int) { s.move(g, lo, from, to, t) })
+	clipped := 0
+	for k := range groups {
+		s.uphill += groups[k].uphill
+		if groups[k].clipped {
+			clipped++
+		}
+	}
+	if clipped > 0 {
+		s.clipped += clipped
+		s.settleClipped(b, groups, d, t)
+		return t
+	}
+	kernel.Axpy(s.gram, t, s.hd)
+	kernel.Axpy(s.gram, t*t, s.dd)
+	switch {
+	case t > 0 && asked:
+		s.moveInner, s.moveKnown = t*t*q, s.nearProduct != nil
+		s.product.Move(b, t, d)
+	case t > 0:
+		s.product.Move(b, 0, d)
+	}
+	return t
+}
+
+// proposals finds G, d and what the step needs for each group of block b, the rows lo ≤ i < hi.
+func (s *rowBlockRun) proposals(b, lo, hi int) []rowGroup {
 	s.takeOrders(b)
 	s.packGram()
 	s.shortens = s.roundsWay(b)
@@ -325,51 +360,28 @@ func (s *rowBlockRun) improve(b int) float64 {
 			s.draw(&s.coming, coming)
 		}
 	})
-	d := s.way[:(hi-lo)*pitch]
-	t, fall, q, asked := s.step(b, groups, d)
-	if t > 0 {
-		s.report.decrease += fall / 4
-		s.report.changed++
-	} else if s.beta == 0 {
-		return 0
-	}
-	s.eachGroup(lo, hi, func(g *rowGroup, from, to int) { s.move(g, lo, from, to, t) })
-	clipped := 0
-	for k := range groups {
-		s.uphill += groups[k].uphill
-		if groups[k].clipped {
-			clipped++
-		}
-	}
-	if clipped == 0 {
-		kernel.Axpy(s.gram, t, s.hd)
-		kernel.Axpy(s.gram, t*t, s.dd)
-		switch {
-		case t > 0 && asked:
-			s.moveInner, s.moveKnown = t*t*q, s.nearProduct != nil
-			s.product.Move(b, t, d)
-		case t > 0:
-			s.product.Move(b, 0, d)
-		}
-		return t
-	}
-	s.clipped += clipped
+	return groups
+}
+
+// settleClipped brings D, and what the product knows, up to date after the groups of block b have moved, some of them not
+// by t·d.
+func (s *rowBlockRun) settleClipped(b int, groups []rowGroup, d []float64, t float64) {
 	clear(s.hd)
 	for k := range groups {
 		g := &groups[k]
 		if g.clipped {
 			kernel.Axpy(s.hd, 1, g.hd)
 		} else {
-			kernel.Mirror(g.dd, pitch)
+			kernel.Mirror(g.dd, s.pitch)
 			kernel.Axpy(s.gram, t*t, g.dd)
 			kernel.Axpy(s.hd, t, g.hd)
 		}
 	}
-	kernel.Symmetrize(s.hd, pitch)
+	kernel.Symmetrize(s.hd, s.pitch)
 	kernel.Axpy(s.gram, 1, s.hd)
 	if s.gainProduct == nil {
 		s.product.Move(b, 0, d)
-		return t
+		return
 	}
 	for k := range groups {
 		if s.counts[k] = t; groups[k].clipped {
@@ -377,7 +389,6 @@ func (s *rowBlockRun) improve(b int) float64 {
 		}
 	}
 	s.gainProduct.MoveGains(s.counts[:len(groups)], s.gains[:len(groups)])
-	return t
 }
 
 // roundsWay says whether ⟨A_BB·d, d⟩ of block b is found from d rounded to float32.
