@@ -148,8 +148,8 @@ func (s RowBlock) accepts(p *problem, opt *Options) error {
 	return nil
 }
 
-func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
-	sparse := p.a.Density() < rules.DenseFrom
+// withDefaults fills in what s leaves open.
+func (s RowBlock) withDefaults(p *problem, sparse bool) (_ RowBlock, rough roughSweeps) {
 	_, explicit := p.a.(matrix.RowVisitor)
 	short := false // whether rows of A are short compared with those of H
 	switch {
@@ -169,7 +169,7 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 	}
 	setDefault(&s.Block, rules.DenseBlock)
 	setDefault(&s.Passes, 4)
-	rough := roughSweeps{every: s.CheckEvery}
+	rough.every = s.CheckEvery
 	setDefault(&rough.every, roughEvery)
 	setDefault(&s.CheckEvery, 5)
 	setDefault(&s.Joint, jointSteps)
@@ -189,6 +189,15 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 			s.Whole = wholePoints
 		}
 	}
+	if s.First == FirstAuto && short && !p.turned && p.a.Stored() >= int64(p.n*p.r) && p.n*p.r <= mostByColumns {
+		s.First = FirstColumns
+	}
+	return s, rough
+}
+
+func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
+	sparse := p.a.Density() < rules.DenseFrom
+	s, rough := s.withDefaults(p, sparse)
 	pitch := rules.Pitch(p.r, sparse)
 	last := p.spareRoom(p.n * pitch) // zeros if there is padding, since A·H of the start has none
 	e := &rowBlockRun{
@@ -206,9 +215,6 @@ func (s RowBlock) start(p *problem, h *matrix.Dense, number int) run {
 		team:  kernel.NewTeam(p.workers),
 		rough: rough,
 		tk:    1, safeF: math.Inf(1), trust: 1, single: s.Precision != Double,
-	}
-	if s.First == FirstAuto && short && !p.turned && p.a.Stored() >= int64(p.n*p.r) && p.n*p.r <= mostByColumns {
-		e.First = FirstColumns
 	}
 	e.columnsFirst = e.First == FirstColumns && kernel.Nonzero(h.Data())
 	if pitch > p.r {
