@@ -340,16 +340,26 @@ func (sh shape) fits(limit int64) error {
 			ways = append(ways, fmt.Sprintf("a smaller %s than %d", knob.name, knob.value))
 		}
 	}
-	if random := sh; sh.init == "" && !sh.given {
-		if random.init = "random"; random.ahead() <= most {
-			ways = append(ways, "--init random")
-		}
+	enough := func(change func(*shape)) bool {
+		other := sh
+		change(&other)
+		return other.ahead() <= most
+	}
+	if sh.init == "" && !sh.given && enough(func(sh *shape) { sh.init = "random" }) {
+		ways = append(ways, "--init random")
 	}
 	switch {
-	case sh.method != "clique":
-		ways = append(ways, "a smaller -k")
-	case sh.sparse:
-		ways = append(ways, "fewer edges")
+	case sh.method == "clique":
+		if sh.sparse {
+			ways = append(ways, "fewer edges")
+		}
+	default:
+		if sh.method != "auto" && enough(func(sh *shape) { sh.method = "auto" }) {
+			ways = append(ways, "--method auto")
+		}
+		if sh.rank > 1 && enough(func(sh *shape) { sh.rank = 1 }) {
+			ways = append(ways, "a smaller -k")
+		}
 	}
 	switch {
 	case sh.sparse:
@@ -360,6 +370,9 @@ func (sh shape) fits(limit int64) error {
 	}
 	if sh.items == similarity && sh.method != "clique" {
 		ways = append(ways, "--items with the points A comes from")
+	}
+	if len(ways) == 0 {
+		ways = []string{"fewer items"}
 	}
 	return fmt.Errorf("this run %w: it is predicted to need %s, but the limit is %s; to reduce the need, use %s; --memory-limit raises the limit",
 		errMemory, showBytes(need), showBytes(most), strings.Join(ways, ", or "))

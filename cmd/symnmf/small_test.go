@@ -114,6 +114,31 @@ func TestFitsTurned(t *testing.T) {
 	}
 }
 
+// TestFitsWays: an error about the memory limit names another method, or fewer columns, only if that helps.
+func TestFitsWays(t *testing.T) {
+	wide := shape{rows: 5000, cols: 5000, table: 2e6, items: similarity, sparse: true, stored: 1e5, rank: 100, runs: 1}
+	newton, one := wide, wide
+	newton.method, newton.rank = "newton", 1
+	one.rank = 1
+	for _, c := range []struct {
+		name          string
+		sh            shape
+		limit         float64
+		other, narrow bool
+	}{
+		{"two n×n matrices for one column", newton, 100 << 20, true, false},
+		{"no method has room", newton, 1 << 20, false, false},
+		{"fewer columns have room", wide, one.ahead(), false, true},
+		{"one column has no room", wide, 1 << 20, false, false},
+	} {
+		err := c.sh.fits(int64(c.limit) + 1)
+		if err == nil || strings.Contains(err.Error(), "--method auto") != c.other || strings.Contains(err.Error(), "a smaller -k") != c.narrow ||
+			strings.Contains(err.Error(), "use ;") {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
 // TestTurnedStart checks the bytes that symnmf.TSVDStart needs, once and for each start, and for which shapes
 // auto may begin from it.
 func TestTurnedStart(t *testing.T) {

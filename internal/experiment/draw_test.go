@@ -160,7 +160,7 @@ func TestTables(t *testing.T) {
 		[]string{"cd-cyclic-rand", "40.00 ± 10", "0.751 ± 0.007", "", "0.765 ± 0.004"},
 		[]string{"rowblock-rand", "none", "", "refused", ""},
 		[]string{"bound", "10.00", "", "", ""})
-	if want := []string{"bound: no matrix of that rank has a smaller error.", "rowblock-rand refused: too tall", "Version v1.", "Machine: m."}; !slices.Equal(table.Notes, want) {
+	if want := []string{"bound: no HHᵀ of that rank has a smaller error, whatever the signs of H.", "rowblock-rand refused: too tall", "Version v1.", "Machine: m."}; !slices.Equal(table.Notes, want) {
 		t.Errorf("%q, want %q", table.Notes, want)
 	}
 	checkRows(t, tableOf(t, page, "table3"),

@@ -166,7 +166,7 @@ func (d *drawer) errorTable(e *Experiment, columns []column) *report.Table {
 		}
 	}
 	t.Rows = append(t.Rows, row)
-	notes := []string{"bound: no matrix of that rank has a smaller error."}
+	notes := []string{"bound: no HHᵀ of that rank has a smaller error, whatever the signs of H."}
 	if floored {
 		notes = append(notes, "<: at least one of these errors is below its rounding floor.")
 	}
