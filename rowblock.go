@@ -428,9 +428,13 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	s.noteNet()
 	s.report.decrease = 0
 	if s.check() {
-		if s.NoMomentum || s.uphill > 0 {
+		switch {
+		case s.report.changed == 0 && s.beta > 0: // momentum alone has moved H; the next sweep says whether blocks can
+			s.report.changed = 1
+			fallthrough
+		case s.NoMomentum || s.uphill > 0:
 			s.tk, s.beta = 1, 0
-		} else {
+		default:
 			t := (1 + math.Sqrt(1+4*s.tk*s.tk)) / 2
 			s.beta, s.tk = (s.tk-1)/t, t
 		}
