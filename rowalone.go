@@ -54,6 +54,28 @@ func (s *rowBlockRun) revive(stop func() bool) {
 	}
 }
 
+// dropLone improves each row that has the only entry of a column with an ℓ₁ weight, where the diagonal is ignored. Such an
+// entry counts nothing but its weight, and passes leave it, since nothing else in its column tells them how large it is.
+func (s *rowBlockRun) dropLone(stop func() bool) {
+	if !s.p.ignoreDiag || !kernel.Nonzero(s.p.l1) {
+		return
+	}
+	largest, at := make([]float64, s.p.r), make([]int, s.p.r)
+	for i := range s.p.n {
+		for j, v := range s.h.Row(i)[:s.p.r] {
+			if sq := v * v; sq > largest[j] {
+				largest[j], at[j] = sq, i
+			}
+		}
+	}
+	for j, weight := range s.p.l1 {
+		d := s.gram[j*s.pitch+j]
+		if weight > 0 && largest[j] > 0 && d-largest[j] <= roundingOfL*d && !stop() {
+			s.row(at[j])
+		}
+	}
+}
+
 // rowsAlone improves the rows of block b, or those that are alike, one at a time. It says whether it got
 // through them before a limit.
 func (s *rowBlockRun) rowsAlone(b int, stop func() bool) bool {

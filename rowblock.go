@@ -392,6 +392,7 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 		}
 	} else {
 		s.revive(stop)
+		s.dropLone(stop)
 		s.jointly(stop)
 	}
 	s.startRough()

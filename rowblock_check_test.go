@@ -1332,3 +1332,39 @@ func TestMomentumAlone(t *testing.T) {
 		t.Errorf("%v after %d sweeps, KKT residual %.3g, objective %v", res.Status, res.Sweeps, res.KKT, res.Objective)
 	}
 }
+
+// TestLoneEntry: without the diagonal an entry that is alone in its column counts its ℓ₁ weight only, so a sweep sets it
+// to zero. Without a weight, and in a column without one, it stays.
+func TestLoneEntry(t *testing.T) {
+	const n, r, item = 40, 3, 5
+	d := matrix.NewDense(n, n, nil)
+	start := matrix.NewDense(n, r, nil)
+	u := uniform{4}
+	for i := range n {
+		for l := range i {
+			if i != item && l != item { // which is like none
+				v := u.at(uint64(n*i + l))
+				d.Set(i, l, v)
+				d.Set(l, i, v)
+			}
+		}
+		start.Set(i, 0, u.at(uint64(n*n+i)))
+	}
+	start.Set(item, 1, 0.5)
+	start.Set(item, 2, 0.25)
+	for form, a := range map[string]matrix.Operator{"dense": mustDense(t, d), "sparse": mustCSR(t, d.CSR())} {
+		for _, c := range []struct {
+			l1       []float64
+			one, two float64 // what is left of the entries
+		}{
+			{nil, 0.5, 0.25},
+			{[]float64{1e-3}, 0, 0},
+			{[]float64{0, 0, 1e-3}, 0.5, 0},
+		} {
+			res := factorize(t, a, r, Options{Solver: RowBlock{}, Start: Given{start}, IgnoreDiagonal: true, L1: c.l1, Stop: Stop{Sweeps: 1, KKT: -1}})
+			if one, two := res.H.At(item, 1), res.H.At(item, 2); one != c.one || two != c.two {
+				t.Errorf("%s, weights %v: %v and %v are left, want %v and %v", form, c.l1, one, two, c.one, c.two)
+			}
+		}
+	}
+}
