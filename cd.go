@@ -84,6 +84,8 @@ type cdState struct {
 	cursor matrix.Cursor
 	gram   []float64
 	rowSq  []float64
+	// largest is the largest D_jj so far, as far as it was looked at; what is maintained has rounding errors of its size.
+	largest float64
 
 	// The column at work, between begin and end. dj is D_j,: with 0 in place of D_jj, which is cj.
 	j  int
@@ -114,6 +116,9 @@ func newCDState(p *problem, h *matrix.Dense) *cdState {
 
 func (s *cdState) refreshGram() {
 	s.gram = s.p.gram(s.h)
+	for j := range s.p.r {
+		s.largest = max(s.largest, s.gram[j*s.p.r+j])
+	}
 	for i := range s.rowSq {
 		s.rowSq[i] = kernel.SumSq(s.h.Row(i))
 	}

@@ -177,7 +177,7 @@ func (c *course) ended(rep *sweepReport, before float64) bool {
 	switch {
 	case !c.goesOn() && c.watch.reached(c.look, c.estimate, rep.changed == 0 || c.doubted):
 		c.status = Converged
-	case far, rep.changed == 0, c.limits.RelChange > 0 && before-c.objective <= c.limits.RelChange*before*sweeps:
+	case far, rep.changed == 0, c.limits.RelChange > 0 && before-c.objective <= c.limits.RelChange*max(before, c.p.leastObjective())*sweeps:
 		c.status = Stalled
 	default:
 		c.doubted = false
@@ -190,6 +190,9 @@ func (c *course) ended(rep *sweepReport, before float64) bool {
 	}
 	return true
 }
+
+// leastObjective is what rounding leaves of the objective of an exact answer, which may come out as less than 0.
+func (p *problem) leastObjective() float64 { return 0x1p-52 * p.norm * p.norm }
 
 // goesOn reports whether the error still falls too fast for the KKT residual to end a run from TSVDStart.
 // There the residual is small long before the error has come to rest (decision 0004).

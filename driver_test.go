@@ -831,3 +831,37 @@ func TestOutgrown(t *testing.T) {
 		}
 	}
 }
+
+// TestRelChangeAtZero: RelChange ends a run on an A of rank r exactly, whose summed objective may come out below 0.
+func TestRelChangeAtZero(t *testing.T) {
+	const n, r = 20, 3
+	for seed := range 12 {
+		w := matrix.NewDense(r, n, nil)
+		for k := range w.Data() {
+			w.Data()[k] = float64((7*k*(seed+3)+k/3)%11) / 10
+		}
+		d := matrix.NewDense(n, n, nil)
+		kernel.TransTimes(d.Data(), w.Data(), n, w.Data(), n)
+		a := mustDense(t, d)
+		for _, s := range []Solver{CD{}, RowBlock{}, Residual{}, PGNCG{}} {
+			res := factorize(t, a, r, Options{Solver: s, Start: Random{}, Seed: uint64(seed), Stop: Stop{Sweeps: 20000, KKT: -1, RelChange: 1e-2}})
+			if res.Status != Stalled {
+				t.Errorf("%s, seed %d: %v after %d sweeps, relative error %v", s.Name(), seed, res.Status, res.Sweeps, res.RelErr)
+			}
+		}
+	}
+}
+
+// TestVerifyFarStart: what is maintained from a start that is far longer than A has rounding errors of its size.
+func TestVerifyFarStart(t *testing.T) {
+	defer func(v bool) { verifying = v }(verifying)
+	verifying = true
+	a := readGolden(t, "text120").forms(t)["sparse"]
+	h := matrix.NewDense(a.Dim(), 3, nil)
+	for k := range h.Data() {
+		h.Data()[k] = 30 * math.Sqrt(a.Norm()) * uniform{3}.at(uint64(k))
+	}
+	for _, s := range []Solver{CD{}, CD{Order: Shuffle}, RowBlock{}, RowBlock{First: FirstColumns}} {
+		factorize(t, a, 3, Options{Solver: s, Start: Given{h}, Stop: Stop{Sweeps: 12, KKT: -1}})
+	}
+}

@@ -37,10 +37,10 @@ func (p *problem) verify(work run, h *matrix.Dense, first, objective float64, sw
 
 // verify implements checker for D, L and A·H. The allowance is one rounding of the largest possible value for
 // each update of a number between refreshes: n visits a sweep touch each D_jk twice and each (AH)_ij once. No
-// C_j exceeds 2‖A‖ when the objective is at most ¼‖A‖².
+// C_j exceeds 2‖A‖ when the objective is at most ¼‖A‖², which that of a given start need not be.
 func (s *cdState) verify() error {
 	s.anyOrder()
-	most := 2 * s.p.norm // of any C_j, hence of any D_jk and L_i
+	most := max(2*s.p.norm, s.largest) // of any C_j, hence of any D_jk and L_i
 	if s.p.ignoreDiag {  // then nothing bounds them
 		for j := range s.p.r {
 			most = max(most, 2*s.gram[j*s.p.r+j])
