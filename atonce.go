@@ -52,7 +52,7 @@ func (p *problem) together(ctx context.Context, opt *Options, lanes int, work fu
 		if k < p.workers%lanes {
 			own.workers++
 		}
-		own.near, own.notes, own.begun = nil, nil, startProducts{}
+		own.near, own.notes, own.spent, own.begun = nil, nil, nil, startProducts{}
 		all[k] = &lane{&own, *opt, k == 0}
 		all[k].opt.AtOnce /= lanes
 		switch {

@@ -12,7 +12,7 @@ import (
 // of CD with Order Cyclic: they are monotone, and what is said of CD holds. If the first stage ends above the
 // start, H goes back to the start.
 //
-// The cost beyond CD is that of TSVD or LAI, and the memory for H of the start. Result.Notes has the times.
+// The cost beyond CD is that of TSVD or LAI, and the memory for H of the start. Result.Times has them.
 // An ignored diagonal is refused, as by both first stages. The ℓ₁ term counts from the second stage on, and
 // with FirstLAI from the first.
 //
@@ -92,7 +92,7 @@ func (s *compressedRun) sweep(stop func() bool) sweepReport {
 	if stop() {
 		return sweepReport{cut: true}
 	}
-	s.p.note("the first stage took %v", time.Since(began).Round(time.Microsecond))
+	s.p.took(time.Since(began), "the first stage")
 	f := s.from.orBetter(s.p, s.h)
 	s.cd = CD{}.start(s.p, s.h, s.number).(*cdRun)
 	rep := s.cd.sweep(stop)

@@ -76,7 +76,7 @@ func (p *problem) begin(ctx context.Context, opt *Options, number int) (*course,
 		res: &Result{Method: opt.Solver.Name(), Start: opt.Start.Name(), Seed: opt.Seed, LowerBound: math.NaN()},
 	}
 	c.watch = kktWatch{tol: c.limits.KKT, next: 10 * c.limits.KKT}
-	p.stop, p.shown, p.notes, p.begun = stop, nil, nil, startProducts{}
+	p.stop, p.shown, p.notes, p.spent, p.begun = stop, nil, nil, nil, startProducts{}
 	_, p.drawn = opt.Start.(Random)
 	_, p.turned = opt.Start.(TSVDStart)
 	if opt.Trace {
@@ -364,7 +364,7 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 			res.Trace[k-1].RelErr, res.Trace[k-1].KKT = f.relErr(), f.kkt()
 		}
 	}
-	res.Notes = append(res.Notes, p.notes...)
+	res.Notes, res.Times = append(res.Notes, p.notes...), p.spent
 	res.Status = status
 	zero := f.zeroCols == p.r && p.norm > 0
 	untried := zero && res.Sweeps == 0

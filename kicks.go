@@ -241,7 +241,7 @@ func (s *kicks) count(k *kick) {
 	for _, note := range k.res.Notes {
 		notes = append(notes, fmt.Sprintf("kick %d: %s", k.number, note))
 	}
-	k.res.Start, k.res.First, k.res.Trace, k.res.Notes = s.best.Start, s.best.First, s.best.Trace, notes
+	k.res.Start, k.res.First, k.res.Trace, k.res.Notes, k.res.Times = s.best.Start, s.best.First, s.best.Trace, notes, s.best.Times
 	s.best = k.res
 	s.taken = append(s.taken, s.now(k.number, s.sweeps, false))
 	if s.opt.Trace && (s.opt.TraceAt == nil || s.opt.TraceAt(s.sweeps)) {

@@ -196,7 +196,7 @@ func (s *laiRun) settled(rep sweepReport) bool {
 // leave changes from Â to A, and reports everything done on Â as one sweep.
 func (s *laiRun) leave() (rep sweepReport) {
 	f := s.rest()
-	s.p.note("%d sweeps on the low rank took %v", s.sweeps, time.Since(s.began).Round(time.Microsecond))
+	s.p.took(time.Since(s.began), "%d sweeps on the low rank", s.sweeps)
 	rep.decrease, rep.stepSq = s.from.at.objective()-f.objective(), f.gradKKT
 	if s.near, s.work = nil, nil; !s.NoRefine {
 		rep.changed = 1
@@ -290,7 +290,7 @@ func (p *problem) lowRank(oversample, power int) *problem {
 		p.note("no low rank in place of A: %v", err)
 		return nil
 	}
-	p.note("the low rank in place of A, %.2g·‖A‖ from it, took %v", low.apart/p.norm, low.took.Round(time.Microsecond))
+	p.took(low.took, "the low rank in place of A, %.2g·‖A‖ from it,", low.apart/p.norm)
 	return p.with(low)
 }
 
@@ -307,7 +307,7 @@ func (p *problem) with(low *replacement) *problem {
 	if p.ignoreDiag {
 		near.taken, near.normFrom = matrix.Taken(a)
 	}
-	near.near, near.of, near.common, near.notes, near.begun, near.spare, near.multiplyA = &near, p, low.common, nil, startProducts{}, nil, nil
+	near.near, near.of, near.common, near.notes, near.spent, near.begun, near.spare, near.multiplyA = &near, p, low.common, nil, nil, startProducts{}, nil, nil
 	near.apart, near.low = low.apart, low.a
 	near.shown = nil // figures on the low rank decide when to leave it, so they are on the clock
 	return &near

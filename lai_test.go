@@ -39,9 +39,9 @@ func TestLAI(t *testing.T) {
 					t.Errorf("%s, over %s: the error rises from %v to %v in sweep %d", name, over.Name(), before.RelErr, p.RelErr, p.Sweep)
 				}
 			}
-			notes := strings.Join(full.Notes, "\n")
-			if !strings.Contains(notes, "the low rank in place of A, ") || !strings.Contains(notes, " sweeps on the low rank took ") {
-				t.Errorf("%s: notes %q", name, full.Notes)
+			times := strings.Join(full.Times, "\n")
+			if !strings.Contains(times, "the low rank in place of A, ") || !strings.Contains(times, " sweeps on the low rank took ") || strings.Contains(strings.Join(full.Notes, ""), "took") {
+				t.Errorf("%s: times %q, notes %q", name, full.Times, full.Notes)
 			}
 		}
 	}
@@ -139,8 +139,8 @@ func TestLowRankOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	near := p.lowRank(6, 2)
-	if p.lowRank(6, 2).a != near.a || len(p.notes) != 1 {
-		t.Errorf("the low rank was computed again; notes %q", p.notes)
+	if p.lowRank(6, 2).a != near.a || len(p.spent) != 1 {
+		t.Errorf("the low rank was computed again; times %q", p.spent)
 	}
 	if other := p.lowRank(7, 2); other.a == near.a || other.compressed(5) != other {
 		t.Error("two sizes share one low rank, or a low rank has one of its own")
@@ -150,14 +150,14 @@ func TestLowRankOnce(t *testing.T) {
 	}
 	for number := range 2 {
 		res, err := p.run(context.Background(), &Options{Solver: LAI{}, Start: Random{}, Stop: Stop{Sweeps: 200}}, number)
-		if err != nil || strings.Count(strings.Join(res.Notes, "\n"), " sweeps on the low rank took ") != 1 {
-			t.Errorf("run %d: notes %q, %v", number, res.Notes, err)
+		if err != nil || strings.Count(strings.Join(res.Times, "\n"), " sweeps on the low rank took ") != 1 {
+			t.Errorf("run %d: times %q, %v", number, res.Times, err)
 		}
 	}
 	opt := Options{Solver: LAI{}, Runs: 3, Stop: Stop{Sweeps: 30}}
 	res := factorize(t, mustDense(t, a), 4, opt)
-	if len(res.Runs) != 3 || res.Start != "random" || !slices.ContainsFunc(res.Notes, func(s string) bool { return strings.HasPrefix(s, "the low rank in place of A") }) {
-		t.Errorf("%d runs from %s, notes of the one kept %q", len(res.Runs), res.Start, res.Notes)
+	if len(res.Runs) != 3 || res.Start != "random" || !slices.ContainsFunc(res.Times, func(s string) bool { return strings.HasPrefix(s, "the low rank in place of A") }) {
+		t.Errorf("%d runs from %s, times of the one kept %q", len(res.Runs), res.Start, res.Times)
 	}
 }
 
@@ -239,8 +239,8 @@ func TestCompressedStages(t *testing.T) {
 		if d := math.Abs(got.RelErr - want.RelErr); !(d <= 1e-14) {
 			t.Errorf("%+v: error %v, the two methods one after the other %v", c.solver, got.RelErr, want.RelErr)
 		}
-		if !slices.ContainsFunc(got.Notes, func(s string) bool { return strings.HasPrefix(s, "the first stage took ") }) {
-			t.Errorf("%+v: notes %q", c.solver, got.Notes)
+		if !slices.ContainsFunc(got.Times, func(s string) bool { return strings.HasPrefix(s, "the first stage took ") }) {
+			t.Errorf("%+v: times %q", c.solver, got.Times)
 		}
 	}
 }

@@ -147,6 +147,7 @@ type Result struct {
 	Method, Start string   // names as in Methods and Starts
 	Why           string   // why this method and start, where Factorize chose them
 	Notes         []string // what the user should know about this run, a sentence each
+	Times         []string // how long parts of this run took that some methods and starts have, a phrase each
 
 	ZeroColumns, ZeroRows int        // of H
 	First                 TracePoint // the start
@@ -253,6 +254,7 @@ type problem struct {
 	stop  func() bool // whether the run at work has to end; nil before there is one
 	shown *clock      // the clock of the run at work, if it has a trace
 	notes []string    // of the run at work
+	spent []string    // likewise, see Result.Times
 
 	target float64 // the objective that the run at work has to reach, or may end early; +Inf if it has none
 
@@ -286,9 +288,20 @@ func (p *problem) aside(work func()) {
 
 // note adds a sentence to Result.Notes, once.
 func (p *problem) note(format string, args ...any) {
-	if s := fmt.Sprintf(format, args...); !slices.Contains(p.notes, s) {
-		p.notes = append(p.notes, s)
+	p.notes = addOnce(p.notes, fmt.Sprintf(format, args...))
+}
+
+// addOnce returns list with s, which is added if it is not in it.
+func addOnce(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
 	}
+	return append(list, s)
+}
+
+// took adds a phrase to Result.Times, once.
+func (p *problem) took(d time.Duration, format string, args ...any) {
+	p.spent = addOnce(p.spent, fmt.Sprintf(format, args...)+" took "+d.Round(time.Microsecond).String())
 }
 
 // mostNumbers bounds the size of an H and of an r×r matrix: rows may be padded, and addresses have some 48

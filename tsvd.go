@@ -22,7 +22,7 @@ import (
 // less than 1e-10 of itself. From H = 0, which says nothing of Q, it begins with Q = I. If eigenvalues
 // coincide, B, and so H, is left to chance.
 //
-// A sweep is O(n·r²). None is made before the eigenpairs are there; Result.Notes has the time they took.
+// A sweep is O(n·r²). None is made before the eigenpairs are there; Result.Times has the time they took.
 // The figures take a product with A and are computed every CheckEvery sweeps. Memory: B besides H, and
 // before that what matrix.Eigen takes.
 //
@@ -216,11 +216,10 @@ func (p *problem) leading() (*leading, error) {
 		top.took = time.Since(began)
 		p.common.top = top
 	}
-	what := "the largest eigenpairs"
 	if !p.common.top.sure {
-		what += ", of which some are not exact,"
+		p.note("some of the largest eigenpairs are not exact")
 	}
-	p.note("%s took %v", what, p.common.top.took.Round(time.Microsecond))
+	p.took(p.common.top.took, "the largest eigenpairs")
 	return p.common.top, nil
 }
 

@@ -41,7 +41,7 @@ func (p *problem) verify(work run, h *matrix.Dense, first, objective float64, sw
 func (s *cdState) verify() error {
 	s.anyOrder()
 	most := max(2*s.p.norm, s.largest) // of any C_j, hence of any D_jk and L_i
-	if s.p.ignoreDiag {  // then nothing bounds them
+	if s.p.ignoreDiag {                // then nothing bounds them
 		for j := range s.p.r {
 			most = max(most, 2*s.gram[j*s.p.r+j])
 		}

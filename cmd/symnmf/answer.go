@@ -362,6 +362,11 @@ func (a *answer) summary(s *streams) {
 		fmt.Fprintf(s.err, "; %s of H", count(int64(res.ZeroColumns), "zero column", "zero columns"))
 	}
 	fmt.Fprintln(s.err)
+	for _, part := range res.Times {
+		if f.verbose {
+			fmt.Fprintln(s.err, part)
+		}
+	}
 	if f.verbose && a.record.PeakMemory != nil {
 		fmt.Fprintf(s.err, "‖A‖ = %g, objective %g, peak memory %s\n", res.NormA, res.Objective, showBytes(float64(*a.record.PeakMemory)))
 	}

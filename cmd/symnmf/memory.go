@@ -354,10 +354,11 @@ func (sh shape) fits(limit int64) error {
 			ways = append(ways, "fewer edges")
 		}
 	default:
-		if sh.method != "auto" && enough(func(sh *shape) { sh.method = "auto" }) {
+		helped := sh.method != "auto" && enough(func(sh *shape) { sh.method = "auto" })
+		if helped {
 			ways = append(ways, "--method auto")
 		}
-		if sh.rank > 1 && enough(func(sh *shape) { sh.rank = 1 }) {
+		if sh.rank > 1 && (!helped || enough(func(sh *shape) { sh.rank = 1 })) {
 			ways = append(ways, "a smaller -k")
 		}
 	}

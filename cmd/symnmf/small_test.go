@@ -114,12 +114,15 @@ func TestFitsTurned(t *testing.T) {
 	}
 }
 
-// TestFitsWays: an error about the memory limit names another method, or fewer columns, only if that helps.
+// TestFitsWays: an error about the memory limit names another method only if that is enough, and fewer columns
+// unless only another method is.
 func TestFitsWays(t *testing.T) {
 	wide := shape{rows: 5000, cols: 5000, table: 2e6, items: similarity, sparse: true, stored: 1e5, rank: 100, runs: 1}
 	newton, one := wide, wide
 	newton.method, newton.rank = "newton", 1
 	one.rank = 1
+	both, auto := newton, one
+	both.rank, auto.rank = 2, 2
 	for _, c := range []struct {
 		name          string
 		sh            shape
@@ -129,7 +132,8 @@ func TestFitsWays(t *testing.T) {
 		{"two n×n matrices for one column", newton, 100 << 20, true, false},
 		{"no method has room", newton, 1 << 20, false, false},
 		{"fewer columns have room", wide, one.ahead(), false, true},
-		{"one column has no room", wide, 1 << 20, false, false},
+		{"one column has no room", wide, 1 << 20, false, true}, // but needs less
+		{"only another method has room", both, auto.ahead(), true, false},
 	} {
 		err := c.sh.fits(int64(c.limit) + 1)
 		if err == nil || strings.Contains(err.Error(), "--method auto") != c.other || strings.Contains(err.Error(), "a smaller -k") != c.narrow ||

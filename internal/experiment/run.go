@@ -326,7 +326,7 @@ func (rec *Record) take(res *symnmf.Result) {
 	rec.Sweeps, rec.Seconds = res.Sweeps, microseconds(res.Time)
 	rec.RelErr, rec.ErrFloor, rec.KKT = Number(res.RelErr), Number(res.ErrFloor), Number(res.KKT)
 	rec.Objective, rec.NormA, rec.LowerBound = Number(res.Objective), Number(res.NormA), Number(res.LowerBound)
-	rec.ZeroColumns, rec.ZeroRows, rec.Notes = res.ZeroColumns, res.ZeroRows, res.Notes
+	rec.ZeroColumns, rec.ZeroRows, rec.Notes = res.ZeroColumns, res.ZeroRows, slices.Concat(res.Notes, res.Times)
 	t := &Trace{}
 	for _, p := range res.Trace {
 		t.Sweep = append(t.Sweep, p.Sweep)
