@@ -362,7 +362,8 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 		switch {
 		case second == nil:
 		case countsUp(first):
-			t.warnings = append(t.warnings, "the first row, 0, 1, 2, …, was taken as numbers like all other rows: put its fields in quotes if it is a header")
+			t.warnings = append(t.warnings, fmt.Sprintf("the first row, %s, %s, %s, …, was taken as numbers like all other rows: put its fields in quotes if it is a header",
+				first[0].text, first[1].text, first[2].text))
 		case t.named && !first[0].quoted && (stepsUp(first[1:]) || namesIndex(first[0].text)):
 			t.warnings = append(t.warnings, fmt.Sprintf("the first row, %s, %s, …, was taken as numbers like all other rows, after the name of an item: put its fields in quotes if it is a header",
 				first[0].text, first[1].text))
@@ -410,9 +411,9 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 	return nil
 }
 
-// countsUp reports whether the cells are 0, 1, 2, …, as pandas numbers columns, and too many for that to be
-// chance.
-func countsUp(row []cell) bool { return string(row[0].text) == "0" && stepsUp(row) }
+// countsUp reports whether the cells are 0, 1, 2, …, as pandas numbers columns, or grow by one from another number, as
+// columns numbered from 1 or by years do, and too many for that to be chance.
+func countsUp(row []cell) bool { return stepsUp(row) && (string(row[0].text) == "0" || len(row) > 5) }
 
 // stepsUp reports whether the cells are whole numbers that grow by one, as years do, and too many for that to
 // be chance.

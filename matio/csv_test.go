@@ -44,6 +44,8 @@ func TestCSV(t *testing.T) {
 		{name: "years under a named corner", text: "city,2019,2020,2021\nfoo,1,2,3\n", want: `dense 2×3 [2019 2020 2021] [1 2 3] rows ["city" "foo"]`, warn: `the first row, city, 2019, …, was taken as numbers`},
 		{name: "a corner that says so", text: "Id,7,9\nfoo,1,2\n", want: `dense 2×2 [7 9] [1 2] rows ["Id" "foo"]`, warn: `the first row, Id, 7, …, was taken as numbers`},
 		{name: "one row that begins so", text: "id,7,9\n", want: `dense 1×2 [7 9] rows ["id"]`},
+		{name: "columns numbered from 1", text: "1,2,3,4,5,6\n0,0,0,0,0,0\n", want: `dense 2×6 [1 2 3 4 5 6] [0 0 0 0 0 0]`, warn: `the first row, 1, 2, 3, …, was taken as numbers`},
+		{name: "too few to be columns numbered from 1", text: "1,2,3,4,5\n0,0,0,0,0\n", want: `dense 2×5 [1 2 3 4 5] [0 0 0 0 0]`},
 		{name: "one row that counts up", text: "0,1,2\n", want: `dense 1×3 [0 1 2]`},
 		{name: "an item of that name, in quotes", text: "\"id\",7,9\n\"foo\",1,2\n", want: `dense 2×2 [7 9] [1 2] rows ["id" "foo"]`},
 		{name: "quoted years under a corner", text: "id,\"2019\",\"2020\"\nfoo,1,2\n", want: `dense 1×2 [1 2] rows ["foo"] columns ["2019" "2020"]`},

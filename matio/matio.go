@@ -225,6 +225,8 @@ func formatFor(name, wanted string) (*format, error) {
 		return nil, fmt.Errorf("%w %q: it must be one of %s", ErrUnknownFormat, wanted, list)
 	case ext == "":
 		return nil, fmt.Errorf("%w: %s has no extension; choose one of %s", ErrUnknownFormat, name, list)
+	case slices.Contains([]string{".bz2", ".xz", ".zip", ".7z", ".lz4"}, ext):
+		return nil, fmt.Errorf("%w: %s: of compressed files only .gz and .zst are known, not %s", ErrUnknownFormat, name, ext)
 	}
 	return nil, fmt.Errorf("%w: %s: the extension %s is unknown; choose one of %s", ErrUnknownFormat, name, ext, list)
 }

@@ -123,6 +123,9 @@ func TestFormatFor(t *testing.T) {
 			}
 		}
 	}
+	if _, err := FormatFor("a.mtx.bz2", ""); !errors.Is(err, ErrUnknownFormat) || !strings.Contains(err.Error(), "only .gz and .zst are known, not .bz2") {
+		t.Errorf("a.mtx.bz2: %v", err)
+	}
 	for _, c := range []struct{ name, format string }{{"a.mat", ""}, {"a", ""}, {"-", ""}, {"a.mtx", "mat"}, {"a.gz", ""}, {"x", "h5ad"}} {
 		if _, err := FormatFor(c.name, c.format); !errors.Is(err, ErrUnknownFormat) {
 			t.Errorf("%v: error %v, want ErrUnknownFormat", c, err)

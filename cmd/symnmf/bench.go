@@ -399,7 +399,7 @@ func (f *drawFlags) narrow(page *drawing.Page) error {
 // write writes the page into the files of -o.
 func (f *drawFlags) write(page *drawing.Page, s *streams) error {
 	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
-		return usagef("-o %s: %s", f.out, notEmpty)
+		return notEmpty(f.out, entries[0].Name())
 	}
 	ctx, release := catchSignals()
 	defer release()

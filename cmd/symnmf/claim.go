@@ -67,14 +67,17 @@ func holdDir(dir string) (release func(), err error) {
 		return nil, cannotWrite(dir, err)
 	}
 	// Another run that checks the directory makes a .symnmf- file there for a moment, see probe.
-	if slices.ContainsFunc(entries, func(name string) bool { return !strings.HasPrefix(name, ".symnmf-") }) {
+	if k := slices.IndexFunc(entries, func(name string) bool { return !strings.HasPrefix(name, ".symnmf-") }); k >= 0 {
 		f.Close()
-		return nil, usagef("-o %s: %s", dir, notEmpty)
+		return nil, notEmpty(dir, entries[k])
 	}
 	return func() { f.Close() }, nil
 }
 
-const notEmpty = "the directory is not empty; --force writes into it anyway"
+// notEmpty returns the error of a directory that is not empty.
+func notEmpty(dir, entry string) error {
+	return usagef("-o %s: the directory is not empty: it has %s; --force writes into it anyway", dir, entry)
+}
 
 // removeEmpty removes the directories that are empty.
 func removeEmpty(dirs []string) {

@@ -242,7 +242,7 @@ func (f *fitFlags) checkOut(in io.Reader) error {
 		return nil
 	}
 	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
-		return usagef("-o %s: %s", f.out, notEmpty)
+		return notEmpty(f.out, entries[0].Name())
 	}
 	for _, file := range answerFiles {
 		old, err := os.Stat(filepath.Join(f.out, file.name))
@@ -398,14 +398,16 @@ func (f *fitFlags) openInputs(s *streams) (*dataset, *original, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if n := d.n(); f.rank > n && n > 0 {
+	rows, cols := d.table.Dims()
+	if n := d.n(); f.rank > n && n > 0 && (d.items != similarity || rows == cols) {
 		return nil, nil, usagef("-k %d: more columns than the %s of %s", f.rank, count(int64(n), "item", "items"), d.name)
 	}
-	if err := d.prepare(f.repairs, f.diag == "ignore"); err != nil {
-		return nil, nil, err
-	}
-	for _, w := range d.warnings {
+	err = d.prepare(f.repairs, f.diag == "ignore")
+	for _, w := range d.warnings { // they may say why there is an error
 		s.warn(w)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	if f.method == "auto" {
 		d.thin()

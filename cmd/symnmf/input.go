@@ -226,7 +226,11 @@ func (d *dataset) at(i, j int) string {
 		}
 		return fmt.Sprintf("%d (%s)", k+1, ids[k])
 	}
-	return fmt.Sprintf("row %s, column %s", where(i, d.rowIDs), where(j, d.colIDs))
+	place := fmt.Sprintf("row %s, column %s", where(i, d.rowIDs), where(j, d.colIDs))
+	if d.symmetric && i != j { // the file has one of the two
+		place += " or the other way round"
+	}
+	return place
 }
 
 // each calls f for every nonzero entry, row by row.

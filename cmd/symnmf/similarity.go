@@ -230,7 +230,7 @@ func (f *similarityFlags) run(s *streams) error {
 	if f.resistance >= 1 {
 		d.warnings = append(d.warnings, fmt.Sprintf("--resistance %v: with 1 or more it guarantees nothing about cuts", f.resistance))
 	}
-	if res.Draws > 0 && res.Draws >= res.Of {
+	if res.Of > 0 && res.Draws >= res.Of {
 		d.warnings = append(d.warnings, fmt.Sprintf("%d draws are no fewer than the %d edges: a larger EPS or a smaller --draws leaves out more of them",
 			res.Draws, res.Of))
 	}
