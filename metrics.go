@@ -146,12 +146,7 @@ func (p *problem) measureFrom(h *matrix.Dense, d []float64, ahOf func(scratch []
 func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, ahOf func(scratch []float64, lo, hi int) []float64) figures {
 	f := figures{normOfA: p.norm}
 	blocks := kernel.BlockCount(p.n, measureBlock)
-	ahs, gradSqs, rowQuads, loose := make([]float64, blocks), make([]float64, blocks), make([]float64, blocks), make([][]int, blocks)
-	offs, rounded := make([]float64, blocks), make([]float64, blocks)
-	invNorm := 1.0
-	if p.norm > 0 {
-		invNorm = 1 / p.norm
-	}
+	parts := make([]measured, blocks)
 	_, r := h.Dims()
 	scratch := func() []float64 { return make([]float64, 2*measureBlock*r) }
 	kernel.BlocksWith(p.n, measureBlock, p.workers, scratch, func(s []float64, b, lo, hi int) {
@@ -161,49 +156,17 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 		}
 		clear(hd)
 		kernel.RowsTimes(hd, h.Data()[lo*r:hi*r], r, d, r)
-		// Sums of this block are in variables of their own, since entries of other blocks are in the same
-		// cache line.
-		var quads, off, summed, taken float64
-		for i := lo; i < hi && p.ignoreDiag; i++ {
-			row, g := h.Row(i), hd[(i-lo)*r:(i-lo+1)*r]
-			own := kernel.SumSq(row)
-			quads += own * own
-			anew := p.others(g, h, i, own)
-			along := kernel.Dot(g, row)
-			if off += along; anew {
-				summed += along
-			} else {
-				summed += along + 2*own*own
-			}
-		}
-		var inner, grads float64
-		empty := false
-		for at := lo; at < hi; at += gradientRows {
-			end := min(at+gradientRows, hi)
-			from, to := (at-lo)*r, (end-lo)*r
-			// v − max(0, v − grad/‖A‖) = min(v, grad/‖A‖)
-			stepSq, along, some := kernel.GradientStep(h.Data()[at*r:end*r], hd[from:to], ah[from:to], r, p.l1, invNorm)
-			grads, inner, empty = grads+stepSq, inner+along, empty || some
-		}
-		for i := lo; i < hi && (empty || p.taken != nil); i++ {
-			row, ahRow := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r]
-			if p.isRounding(ahRow, row, i) && kernel.Nonzero(row) {
-				loose[b] = append(loose[b], i)
-			}
-			if p.taken != nil {
-				taken += math.Abs(p.taken[i]) * kernel.SumSq(row)
-			}
-		}
-		ahs[b], gradSqs[b], rowQuads[b], offs[b], rounded[b] = inner, grads, quads, off, summed+4*taken
+		parts[b] = p.measurePart(h, hd, ah, lo, hi)
 	})
 	var summed float64
-	for b := range blocks {
-		f.ah += ahs[b]
-		f.gradKKT += gradSqs[b]
-		f.rowQuad += rowQuads[b]
-		f.hhSq += offs[b]
-		summed += rounded[b]
-		f.loose = append(f.loose, loose[b]...)
+	for b := range parts {
+		part := &parts[b]
+		f.ah += part.ah
+		f.gradKKT += part.gradSq
+		f.rowQuad += part.rowQuad
+		f.hhSq += part.off
+		summed += part.rounded
+		f.loose = append(f.loose, part.loose...)
 	}
 	if !p.ignoreDiag {
 		for _, v := range d {
@@ -225,6 +188,56 @@ func (p *problem) measureRows(h *matrix.Dense, d []float64, keep *matrix.Dense, 
 		}
 	}
 	return f
+}
+
+// measured is what a block of rows contributes to figures.
+type measured struct {
+	ah, gradSq   float64 // to ah and gradKKT
+	rowQuad, off float64 // to rowQuad and hhSq, with the diagonal ignored
+	rounded      float64 // to the sum of the magnitudes of rounded numbers
+	loose        []int
+}
+
+// measurePart finds what rows lo to hi of h contribute. hd has these rows of H·(HᵀH), which become what others leaves of
+// them if the diagonal is ignored, and ah those of A·H.
+func (p *problem) measurePart(h *matrix.Dense, hd, ah []float64, lo, hi int) (m measured) {
+	_, r := h.Dims()
+	for i := lo; i < hi && p.ignoreDiag; i++ {
+		row, g := h.Row(i), hd[(i-lo)*r:(i-lo+1)*r]
+		own := kernel.SumSq(row)
+		m.rowQuad += own * own
+		anew := p.others(g, h, i, own)
+		along := kernel.Dot(g, row)
+		if m.off += along; anew {
+			m.rounded += along
+		} else {
+			m.rounded += along + 2*own*own
+		}
+	}
+	invNorm := 1.0
+	if p.norm > 0 {
+		invNorm = 1 / p.norm
+	}
+	empty := false
+	for at := lo; at < hi; at += gradientRows {
+		end := min(at+gradientRows, hi)
+		from, to := (at-lo)*r, (end-lo)*r
+		// v − max(0, v − grad/‖A‖) = min(v, grad/‖A‖)
+		stepSq, along, some := kernel.GradientStep(h.Data()[at*r:end*r], hd[from:to], ah[from:to], r, p.l1, invNorm)
+		m.gradSq, m.ah, empty = m.gradSq+stepSq, m.ah+along, empty || some
+	}
+	taken := 0.0
+	for i := lo; i < hi && (empty || p.taken != nil); i++ {
+		row, ahRow := h.Row(i), ah[(i-lo)*r:(i-lo+1)*r]
+		if p.isRounding(ahRow, row, i) && kernel.Nonzero(row) {
+			m.loose = append(m.loose, i)
+		}
+		if p.taken != nil {
+			taken += math.Abs(p.taken[i]) * kernel.SumSq(row)
+		}
+	}
+	m.rounded += 4 * taken
+	return m
 }
 
 // rowDepth is an estimate of the largest number of terms in an entry of A·H.
