@@ -219,8 +219,9 @@ func (s *rowBlockRun) verifyWide() error {
 		}
 	}
 	s.p.a.NewProduct(s.h, s.p.workers).RowsTo(want, 0, s.p.n)
+	tol = s.p.productTol(tol, most)
 	for k, w := range want {
-		if !(math.Abs(got[k]-w) <= s.p.productTol(tol, most)) {
+		if !(math.Abs(got[k]-w) <= tol) {
 			return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", k/s.pitch, k%s.pitch, got[k], w)
 		}
 	}

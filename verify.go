@@ -57,12 +57,13 @@ func (s *cdState) verify() error {
 			return fmt.Errorf("maintained L[%d] is %v, H gives %v", i, got, want)
 		}
 	}
+	tol = s.p.productTol(tol, most)
 	fresh := s.p.a.NewCursor(s.h, s.p.workers)
 	for j := range s.p.r {
 		s.cursor.Column(j)
 		fresh.Column(j)
 		for i := range s.p.n {
-			if got, want := s.cursor.At(i), fresh.At(i); !(math.Abs(got-want) <= s.p.productTol(tol, most)) {
+			if got, want := s.cursor.At(i), fresh.At(i); !(math.Abs(got-want) <= tol) {
 				return fmt.Errorf("maintained (AH)[%d,%d] is %v, the product gives %v", i, j, got, want)
 			}
 		}
