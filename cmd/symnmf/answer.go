@@ -321,7 +321,7 @@ func (a *answer) summary(s *streams) {
 	if d.items != similarity {
 		what = fmt.Sprintf("points in the %s of %d×%d", d.items, a.rows, a.cols)
 	}
-	fmt.Fprintf(s.err, "%s: n = %d, nnz = %d, %s; r = %d\n", d.name, len(a.assign), a.nnz, what, f.rank)
+	fmt.Fprintf(s.err, "%s: n = %d, nnz = %d, %s; r = %d\n", harmless(d.name), len(a.assign), a.nnz, what, f.rank)
 	fmt.Fprintf(s.err, "%s from %s", res.Method, a.record.Init)
 	if res.Why != "" {
 		fmt.Fprintf(s.err, " (%s)", res.Why)

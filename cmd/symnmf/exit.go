@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -117,7 +118,7 @@ func (s *streams) finish(err error) int {
 	for _, pkg := range []string{"symnmf: ", "matio: ", "matrix: ", "cluster: ", "demo: ", "experiment: "} {
 		msg = strings.ReplaceAll(strings.TrimPrefix(msg, pkg), ": "+pkg, ": ")
 	}
-	fmt.Fprintf(s.err, "%s %s\n", s.paint("symnmf:", red), msg)
+	fmt.Fprintf(s.err, "%s %s\n", s.paint("symnmf:", red), harmless(msg))
 	var usage usageError
 	if errors.As(err, &usage) && usage.command != nil {
 		fmt.Fprintf(s.err, "for help: %s --help\n", usage.command.CommandPath())
@@ -126,7 +127,23 @@ func (s *streams) finish(err error) int {
 }
 
 // warn prints a warning.
-func (s *streams) warn(msg string) { fmt.Fprintf(s.err, "%s %s\n", s.paint("warning:", yellow), msg) }
+func (s *streams) warn(msg string) {
+	fmt.Fprintf(s.err, "%s %s\n", s.paint("warning:", yellow), harmless(msg))
+}
+
+// harmless returns text with control characters other than line breaks and tabs written as \x1b, since a terminal obeys
+// those that the name of a file may have.
+func harmless(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		if unicode.IsControl(c) && c != '\n' && c != '\t' {
+			fmt.Fprintf(&b, `\x%02x`, c)
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
 
 const red, yellow = "31", "33" // ANSI foreground colors
 

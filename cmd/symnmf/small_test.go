@@ -968,3 +968,18 @@ func TestWrapped(t *testing.T) {
 		}
 	}
 }
+
+// TestHarmless: a terminal is not given control characters, of which the name of a file may have some.
+func TestHarmless(t *testing.T) {
+	const name, want = "a\x1b[31mé\x07\u009b\tb\nc", `a\x1b[31mé\x07\x9b` + "\tb\nc"
+	if got := harmless(name); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var text strings.Builder
+	s := &streams{err: &text}
+	s.warn(name)
+	s.finish(errors.New(name))
+	if got := text.String(); got != "warning: "+want+"\nsymnmf: "+want+"\n" {
+		t.Errorf("printed %q", got)
+	}
+}
