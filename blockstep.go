@@ -363,8 +363,8 @@ func (s *rowBlockRun) proposals(b, lo, hi int) []rowGroup {
 	return groups
 }
 
-// settleClipped brings D, and what the product knows, up to date after the groups of block b have moved, some of them not
-// by t·d.
+// settleClipped brings D, and what the product knows, up to date after the groups of block b have moved, some of them
+// not by t·d.
 func (s *rowBlockRun) settleClipped(b int, groups []rowGroup, d []float64, t float64) {
 	clear(s.hd)
 	for k := range groups {

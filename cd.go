@@ -84,7 +84,8 @@ type cdState struct {
 	cursor matrix.Cursor
 	gram   []float64
 	rowSq  []float64
-	// largest is the largest D_jj so far, as far as it was looked at; what is maintained has rounding errors of its size.
+	// largest is the largest D_jj so far, as far as it was looked at. What is maintained has rounding errors of its
+	// size.
 	largest float64
 
 	// The column at work, between begin and end. dj is D_j,: with 0 in place of D_jj, which is cj.

@@ -411,8 +411,9 @@ func (p *problem) outgrown(h *matrix.Dense, norm float64) string {
 		return ""
 	}
 	rows, longest, most := 0, 0, 0.0 // most is ‖h_i‖²/‖A‖
+	unit := 1 / math.Sqrt(norm)
 	for i := range p.n {
-		row, unit := 0.0, 1/math.Sqrt(norm)
+		row := 0.0
 		for _, v := range h.Row(i) {
 			row += v * unit * v * unit
 		}

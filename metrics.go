@@ -198,8 +198,8 @@ type measured struct {
 	loose        []int
 }
 
-// measurePart finds what rows lo to hi of h contribute. hd has these rows of H·(HᵀH), which become what others leaves of
-// them if the diagonal is ignored, and ah those of A·H.
+// measurePart finds what rows lo to hi of h contribute. hd has these rows of H·(HᵀH), which become what others leaves
+// of them if the diagonal is ignored, and ah those of A·H.
 func (p *problem) measurePart(h *matrix.Dense, hd, ah []float64, lo, hi int) (m measured) {
 	_, r := h.Dims()
 	for i := lo; i < hi && p.ignoreDiag; i++ {

@@ -54,15 +54,16 @@ func (s *rowBlockRun) revive(stop func() bool) {
 	}
 }
 
-// dropLone improves each row that has the only entry of a column with an ℓ₁ weight, where the diagonal is ignored. Such an
-// entry counts nothing but its weight, and passes leave it, since nothing else in its column tells them how large it is.
+// dropLone improves each row that has the only entry of a column with an ℓ₁ weight, where the diagonal is ignored.
+// Such an entry counts nothing but its weight, and passes leave it, since nothing else in its column tells them how
+// large it is.
 func (s *rowBlockRun) dropLone(stop func() bool) {
 	if !s.p.ignoreDiag || !kernel.Nonzero(s.p.l1) {
 		return
 	}
-	largest, at := make([]float64, s.p.r), make([]int, s.p.r)
+	largest, at, room := make([]float64, s.p.r), make([]int, s.p.r), make([]float64, s.pitch)
 	for i := range s.p.n {
-		for j, v := range s.h.Row(i)[:s.p.r] {
+		for j, v := range s.rowOf(i, room)[:s.p.r] {
 			if sq := v * v; sq > largest[j] {
 				largest[j], at[j] = sq, i
 			}
@@ -70,7 +71,7 @@ func (s *rowBlockRun) dropLone(stop func() bool) {
 	}
 	for j, weight := range s.p.l1 {
 		d := s.gram[j*s.pitch+j]
-		if weight > 0 && largest[j] > 0 && d-largest[j] <= roundingOfL*d && !stop() {
+		if weight > 0 && d > 0 && d-largest[j] <= roundingOfL*d && !stop() {
 			s.row(at[j])
 		}
 	}

@@ -429,10 +429,10 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	s.noteNet()
 	s.report.decrease = 0
 	if s.check() {
+		alone := s.report.changed == 0 && s.beta > 0 // momentum has moved H, and no block
 		switch {
-		case s.report.changed == 0 && s.beta > 0: // momentum alone has moved H; the next sweep says whether blocks can
-			s.report.changed = 1
-			fallthrough
+		case alone: // a sweep without momentum says whether blocks can
+			s.report.changed, s.tk, s.beta = 1, 1, 0
 		case s.NoMomentum || s.uphill > 0:
 			s.tk, s.beta = 1, 0
 		default:

@@ -1328,13 +1328,27 @@ func TestMomentumAlone(t *testing.T) {
 	for j := range opt.L1 {
 		opt.L1[j] = 0.1 * float64(g.IntN(3)) * math.Pow(a.Norm(), 1.5)
 	}
+	_, _, run := startRun(t, a, r, RowBlock{}, opt)
+	defer run.end()
+	found := false
+	for range 3 {
+		before := run.beta
+		if rep := run.sweep(never); before > 0 && run.fallen == 0 && !rep.provisional {
+			if found = true; rep.changed == 0 || run.beta > 0 {
+				t.Errorf("%+v with momentum %v to come", rep, run.beta)
+			}
+		}
+	}
+	if !found {
+		t.Log("on this path momentum never moves H alone")
+	}
 	if res := factorize(t, a, r, opt); res.Status == Stalled && !(res.KKT <= 1e-3) || !(res.Objective <= 50) {
 		t.Errorf("%v after %d sweeps, KKT residual %.3g, objective %v", res.Status, res.Sweeps, res.KKT, res.Objective)
 	}
 }
 
-// TestLoneEntry: without the diagonal an entry that is alone in its column counts its ℓ₁ weight only, so a sweep sets it
-// to zero. Without a weight, and in a column without one, it stays.
+// TestLoneEntry: without the diagonal an entry that is alone in its column counts its ℓ₁ weight only, so a sweep sets
+// it to zero. Without a weight, and in a column without one, it stays. Where no entry is alone, nothing moves.
 func TestLoneEntry(t *testing.T) {
 	const n, r, item = 40, 3, 5
 	d := matrix.NewDense(n, n, nil)
@@ -1366,5 +1380,44 @@ func TestLoneEntry(t *testing.T) {
 				t.Errorf("%s, weights %v: %v and %v are left, want %v and %v", form, c.l1, one, two, c.one, c.two)
 			}
 		}
+		opt := Options{Start: Random{}, IgnoreDiagonal: true, L1: []float64{1e-3}}
+		_, _, run := startRun(t, a, r, RowBlock{}, opt)
+		run.prepare()
+		run.findGram()
+		before := slices.Clone(run.hv)
+		if run.dropLone(never); !slices.Equal(run.hv, before) {
+			t.Errorf("%s: rows have moved though no entry is alone", form)
+		}
+		run.end()
+	}
+}
+
+// TestLoneEntryNarrow is TestLoneEntry while H is in float32.
+func TestLoneEntryNarrow(t *testing.T) {
+	const n, r, item = 20000, 3, 20000 - 5
+	ptr, col, val := []int64{0}, []int32{}, []float64{}
+	for i := range n { // each item is like the three on either side, but one is like none
+		for l := max(0, i-3); l <= min(i+3, n-1); l++ {
+			if l != i && i != item && l != item {
+				col, val = append(col, int32(l)), append(val, 1+float64((i+l)%5))
+			}
+		}
+		ptr = append(ptr, int64(len(col)))
+	}
+	c, err := matrix.NewCSR(n, n, ptr, col, val)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := matrix.NewDense(n, r, nil)
+	for i := range n {
+		start.Set(i, 0, 0x1p-10*float64(1+i%100)) // a number of float32
+	}
+	start.Set(item, 0, 0)
+	start.Set(item, 1, 0.5)
+	start.Set(item, 2, 0.25)
+	opt := Options{Solver: RowBlock{First: FirstRows}, Start: Given{start}, IgnoreDiagonal: true, L1: []float64{1e-3}, Stop: Stop{Sweeps: 1, KKT: -1}}
+	res := factorize(t, mustCSR(t, c), r, opt)
+	if one, two := res.H.At(item, 1), res.H.At(item, 2); one != 0 || two != 0 {
+		t.Errorf("%v and %v are left", one, two)
 	}
 }

@@ -270,9 +270,10 @@ func (m *Method) knobNames() string {
 
 // choose fills in the method and the start where opt leaves them open, and says why.
 //
-// On one thread rowblock reaches in some hundredths to tenths of a second what cd-cyclic reaches in 15 to 25 s on
-// pictures and documents (bench/runs/2026-11-30-likely-diagonals). TSVDStart ends lower than Random and Zero. It takes fewer sweeps to get
-// there, and on dense data ends far lower (decision 0027); with many columns it takes more (decision 0032).
+// On pictures and documents rowblock takes hundredths to tenths of a second on one thread for what takes the published
+// code 15 to 25 s (bench/runs/2026-11-30-likely-diagonals). TSVDStart ends lower than Random and Zero. It takes fewer
+// sweeps to get there, and on dense data ends far lower (decision 0027); with many columns it takes more (decision
+// 0032).
 func (p *problem) choose(opt *Options) (why string) {
 	positive := p.positiveDiagonal()
 	if opt.Start == nil {

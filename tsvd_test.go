@@ -344,3 +344,14 @@ func TestTSVDVerify(t *testing.T) {
 		}
 	}
 }
+
+// TestLeadingUnsure: a run says so if some of its eigenpairs are not exact.
+func TestLeadingUnsure(t *testing.T) {
+	p := mustProblem(t, star(t, 5), 2)
+	for _, sure := range []bool{true, false} {
+		p.common.top, p.notes = &leading{sure: sure}, nil
+		if _, err := p.leading(); err != nil || slices.Contains(p.notes, "some of the largest eigenpairs are not exact") == sure || len(p.spent) != 1 {
+			t.Errorf("sure %v: notes %q, times %q, %v", sure, p.notes, p.spent, err)
+		}
+	}
+}

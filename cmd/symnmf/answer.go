@@ -362,8 +362,8 @@ func (a *answer) summary(s *streams) {
 		fmt.Fprintf(s.err, "; %s of H", count(int64(res.ZeroColumns), "zero column", "zero columns"))
 	}
 	fmt.Fprintln(s.err)
-	for _, part := range res.Times {
-		if f.verbose {
+	if f.verbose {
+		for _, part := range res.Times {
 			fmt.Fprintln(s.err, part)
 		}
 	}

@@ -60,6 +60,7 @@ func (sh shape) lowFirst(n, m float64, points bool) float64 {
 	if beyond == 0 && !sh.sparse {
 		beyond, copies = rules.Beyond, 3
 	}
+	// The search takes beyond/2 columns more. Of a wide one there are fewer copies at a time, and copies allows for it.
 	wide := float64(sh.rank + beyond + rules.Beyond/2)
 	if beyond <= 0 || sh.compress <= 0 && n <= 2*wide {
 		return 0

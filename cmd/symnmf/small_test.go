@@ -123,6 +123,8 @@ func TestFitsWays(t *testing.T) {
 	one.rank = 1
 	both, auto := newton, one
 	both.rank, auto.rank = 2, 2
+	small := one
+	small.items, small.method, small.init = "rows", "auto", "random"
 	for _, c := range []struct {
 		name          string
 		sh            shape
@@ -134,10 +136,11 @@ func TestFitsWays(t *testing.T) {
 		{"fewer columns have room", wide, one.ahead(), false, true},
 		{"one column has no room", wide, 1 << 20, false, true}, // but needs less
 		{"only another method has room", both, auto.ahead(), true, false},
+		{"nothing helps but fewer items", small, 1 << 20, false, false},
 	} {
 		err := c.sh.fits(int64(c.limit) + 1)
 		if err == nil || strings.Contains(err.Error(), "--method auto") != c.other || strings.Contains(err.Error(), "a smaller -k") != c.narrow ||
-			strings.Contains(err.Error(), "use ;") {
+			strings.Contains(err.Error(), "use ;") || strings.Contains(err.Error(), "fewer items") != (c.name == "nothing helps but fewer items") {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package rules has the limits that decide both what the engine does and how much memory it needs, so that the code that
-// computes and the code that predicts memory read the same ones.
+// Package rules has the limits that decide both what the engine does and how much memory it needs, so that the code
+// that computes and the code that predicts memory read the same ones.
 package rules
 
 // Rows of a block of rowblock: for sparse points, for dense data, and at most for a graph. GraphBlock is also the
@@ -10,9 +10,9 @@ const (
 	GraphBlock  = 512
 )
 
-// Pitch returns the distance between rows of H in rowblock, for rows of r numbers. For sparse products each row starts on a
-// cache line, where that costs at most a third more memory, so that no row lies in more lines than it must. Tiles, which
-// take whole vectors of columns, do not need that. The numbers in between are always zero.
+// Pitch returns the distance between rows of H in rowblock, for rows of r numbers. For sparse products each row starts
+// on a cache line, where that costs at most a third more memory, so that no row lies in more lines than it must. Tiles,
+// which take whole vectors of columns, do not need that. The numbers in between are always zero.
 func Pitch(r int, sparse bool) int {
 	if p := (r + 7) / 8 * 8; sparse && 3*p <= 4*r {
 		return p
