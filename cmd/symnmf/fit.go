@@ -402,11 +402,7 @@ func (f *fitFlags) openInputs(s *streams) (*dataset, *original, error) {
 	if n := d.n(); f.rank > n && n > 0 && (d.items != similarity || rows == cols) {
 		return nil, nil, usagef("-k %d: more columns than the %s of %s", f.rank, count(int64(n), "item", "items"), d.name)
 	}
-	err = d.prepare(f.repairs, f.diag == "ignore")
-	for _, w := range d.warnings { // they may say why there is an error
-		s.warn(w)
-	}
-	if err != nil {
+	if err := d.tell(s, "", d.prepare(f.repairs, f.diag == "ignore")); err != nil {
 		return nil, nil, err
 	}
 	if f.method == "auto" {

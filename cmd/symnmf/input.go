@@ -291,6 +291,14 @@ func (r *repairs) define(cmd *cobra.Command) {
 	choiceFlag(cmd, &r.negatives, "negatives", "how to treat negative entries", "reject", "zero", "abs")
 }
 
+// tell prints the warnings of d after prefix, and returns err, of which they may give the reason.
+func (d *dataset) tell(s *streams, prefix string, err error) error {
+	for _, w := range d.warnings {
+		s.warn(prefix + w)
+	}
+	return err
+}
+
 // prepare is repair for data that are to be factored. It also warns of empty items.
 func (d *dataset) prepare(r repairs, ignoreDiag bool) error {
 	if err := d.repair(r); err != nil {

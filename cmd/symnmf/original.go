@@ -36,11 +36,8 @@ func (f *fitFlags) openOriginal(d *dataset, s *streams) (*original, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := whole.repair(f.repairs); err != nil {
+	if err := whole.tell(s, whole.name+": ", whole.repair(f.repairs)); err != nil {
 		return nil, err
-	}
-	for _, w := range whole.warnings {
-		s.warn(whole.name + ": " + w)
 	}
 	o := &original{dataset: whole}
 	if whole.n() != d.n() {

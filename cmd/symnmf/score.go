@@ -374,11 +374,8 @@ func (f *scoreFlags) modularity(found *labeling, s *streams) (float64, error) {
 	if rows != cols || d.items != similarity {
 		return 0, inputf("%s: a %d×%d table is not a graph", d.name, rows, cols)
 	}
-	if err := d.repair(f.repairs); err != nil {
+	if err := d.tell(s, d.name+": ", d.repair(f.repairs)); err != nil {
 		return 0, err
-	}
-	for _, w := range d.warnings {
-		s.warn(d.name + ": " + w)
 	}
 	class := found.class
 	if ids := d.ids(); ids != nil && found.ids != nil {

@@ -189,7 +189,7 @@ func (f *similarityFlags) run(s *streams) error {
 		return errResistancePoints
 	}
 	if err := d.repair(f.repairs); err != nil {
-		return err
+		return d.tell(s, "", err)
 	}
 	d.warnOfDistances()
 	need := shapeOf(d)
