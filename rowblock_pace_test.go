@@ -140,7 +140,7 @@ func TestTeamPace(t *testing.T) {
 }
 
 // TestTeamPaceSegments: a segment is about an eighth of a sweep, unless three blocks or a time that means something are
-// more, or less is enough.
+// more, or less is enough. One block is where it takes long enough.
 func TestTeamPaceSegments(t *testing.T) {
 	pace(t)
 	team := kernel.NewTeam(2)
@@ -150,7 +150,7 @@ func TestTeamPaceSegments(t *testing.T) {
 		madds  float64 // of a block
 		want   int     // blocks of a segment
 	}{
-		{2, 1e7, 2}, {18, 1e7, 3}, {79, 9.4e6, 4}, {80, 2e6, 8}, {800, 2e6, 8}, {160, 0.82e6, 20}, {1600, 0.82e6, 20},
+		{2, 1e7, 1}, {18, 1e7, 1}, {79, 9.4e6, 1}, {79, 2*segmentMadds - 1, 4}, {80, 2e6, 8}, {800, 2e6, 8}, {160, 0.82e6, 20}, {1600, 0.82e6, 20},
 		{100, 2 * paceSure, 15}, {1600, 2 * paceSure, 32}, {1600, 2*paceSure - 1, 200}, {1000, 1e5, 125},
 	} {
 		if got := newTeamPace(team, c.blocks, c.madds).blocks; got != c.want {

@@ -67,8 +67,9 @@ const (
 	// A segment has at least segmentMadds, some 200 µs, so that its time is meaningful, and at least
 	// segmentBlocks blocks. The first quarter of them, at least one, is not measured: after a change in the
 	// number of members, some have to wake, and cache lines have to change hands. Beyond that, an eighth of a
-	// sweep is enough. Where there is little doubt, so are enoughMadds for each member, some 0.4 ms: what a
-	// slower size takes longer is lost.
+	// sweep is enough. Where there is little doubt, so are enoughMadds for each member, some 0.4 ms, and where a
+	// block has segmentMadds for each member, so is that block, measured whole: what a slower size takes longer is
+	// lost.
 	segmentMadds  = 4_000_000
 	segmentBlocks = 3
 	fewSegments   = 8
@@ -119,6 +120,9 @@ func newTeamPace(team *kernel.Team, blocks int, blockMadds float64) *teamPace {
 		enough = min(enough, of(enoughMadds*float64(members)))
 	}
 	p.blocks = max(segmentBlocks, of(segmentMadds), enough)
+	if blockMadds >= segmentMadds*float64(members) {
+		p.blocks = 1
+	}
 	p.blocks = kernel.BlockCount(blocks, max(blocks/p.blocks, 1))
 	segments := max(blocks/p.blocks, 1) // the last has the remaining blocks, too
 	p.plan = make([]int, segments)
