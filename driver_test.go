@@ -829,6 +829,15 @@ func TestOutgrown(t *testing.T) {
 				t.Errorf("scale %v, %+v: told %d times, want %v; ‖h‖² = %.3g·‖A‖, notes %q", scale, c.opt, told, c.told, longest, res.Notes)
 			}
 		}
+		// A start that is too long, and no time to mend it, is no such case with the diagonal counted.
+		long := matrix.NewDense(n, 2, nil)
+		long.Set(7, 0, 100*math.Sqrt(scale))
+		for _, ignore := range []bool{false, true} {
+			res := factorize(t, a, 2, Options{Start: Given{long}, IgnoreDiagonal: ignore, Stop: Stop{Time: 1, KKT: -1}})
+			if told := strings.Contains(strings.Join(res.Notes, ""), "nothing bounds"); told != ignore {
+				t.Errorf("scale %v, a long start, diagonal ignored %v: notes %q", scale, ignore, res.Notes)
+			}
+		}
 	}
 }
 
