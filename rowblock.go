@@ -429,13 +429,14 @@ func (s *rowBlockRun) sweep(stop func() bool) sweepReport {
 	s.noteNet()
 	s.report.decrease = 0
 	if s.check() {
-		alone := s.report.changed == 0 && s.beta > 0 // momentum has moved H, and no block
-		switch {
-		case alone: // a sweep without momentum says whether blocks can
-			s.report.changed, s.tk, s.beta = 1, 1, 0
-		case s.NoMomentum || s.uphill > 0:
+		// If momentum has moved H, and no block, a sweep without momentum says whether blocks can.
+		alone := s.report.changed == 0 && s.beta > 0
+		if alone {
+			s.report.changed = 1
+		}
+		if alone || s.NoMomentum || s.uphill > 0 {
 			s.tk, s.beta = 1, 0
-		default:
+		} else {
 			t := (1 + math.Sqrt(1+4*s.tk*s.tk)) / 2
 			s.beta, s.tk = (s.tk-1)/t, t
 		}

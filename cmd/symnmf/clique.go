@@ -105,10 +105,12 @@ func (f *cliqueFlags) run(s *streams) error {
 		return err
 	}
 	if rows, cols := d.table.Dims(); d.items != similarity || rows != cols {
-		return d.tell(s, "", inputf("%s: a %d×%d table is not a graph", d.name, rows, cols))
+		d.tell(s, "")
+		return inputf("%s: a %d×%d table is not a graph", d.name, rows, cols)
 	}
 	if err := d.repair(f.repairs); err != nil {
-		return d.tell(s, "", err)
+		d.tell(s, "")
+		return err
 	}
 	weighted := false
 	d.each(func(i, j int, v float64) { weighted = weighted || i != j && v != 1 })
@@ -118,7 +120,7 @@ func (f *cliqueFlags) run(s *streams) error {
 		}
 		d.warnings = append(d.warnings, "not all entries are 1: every positive entry counts as an edge, whatever its size")
 	}
-	_ = d.tell(s, "", nil)
+	d.tell(s, "")
 	need := shapeOf(d)
 	need.method, need.rank = "clique", 1
 	if err := need.fits(f.input.memory.limit()); err != nil {

@@ -398,12 +398,13 @@ func (f *fitFlags) openInputs(s *streams) (*dataset, *original, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, cols := d.table.Dims()
-	if n := d.n(); f.rank > n && n > 0 && (d.items != similarity || rows == cols) {
-		return nil, nil, usagef("-k %d: more columns than the %s of %s", f.rank, count(int64(n), "item", "items"), d.name)
-	}
-	if err := d.tell(s, "", d.prepare(f.repairs, f.diag == "ignore")); err != nil {
+	err = d.prepare(f.repairs, f.diag == "ignore")
+	d.tell(s, "")
+	if err != nil {
 		return nil, nil, err
+	}
+	if n := d.n(); f.rank > n {
+		return nil, nil, usagef("-k %d: more columns than the %s of %s", f.rank, count(int64(n), "item", "items"), d.name)
 	}
 	if f.method == "auto" {
 		d.thin()

@@ -82,9 +82,7 @@ func (f *infoFlags) run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range d.warnings {
-		s.warn(w)
-	}
+	d.tell(s, "")
 	if rows, cols := d.table.Dims(); f.input.items == "" && rows != cols {
 		d.items = "rows"
 	}

@@ -348,12 +348,11 @@ func (sh shape) fits(limit int64) error {
 	if sh.init == "" && !sh.given && enough(func(sh *shape) { sh.init = "random" }) {
 		ways = append(ways, "--init random")
 	}
-	switch {
-	case sh.method == "clique":
+	if sh.method == "clique" {
 		if sh.sparse {
 			ways = append(ways, "fewer edges")
 		}
-	default:
+	} else {
 		helped := sh.method != "auto" && enough(func(sh *shape) { sh.method = "auto" })
 		if helped {
 			ways = append(ways, "--method auto")

@@ -36,7 +36,9 @@ func (f *fitFlags) openOriginal(d *dataset, s *streams) (*original, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := whole.tell(s, whole.name+": ", whole.repair(f.repairs)); err != nil {
+	err = whole.repair(f.repairs)
+	whole.tell(s, whole.name+": ")
+	if err != nil {
 		return nil, err
 	}
 	o := &original{dataset: whole}

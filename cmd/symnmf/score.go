@@ -374,7 +374,9 @@ func (f *scoreFlags) modularity(found *labeling, s *streams) (float64, error) {
 	if rows != cols || d.items != similarity {
 		return 0, inputf("%s: a %d×%d table is not a graph", d.name, rows, cols)
 	}
-	if err := d.tell(s, d.name+": ", d.repair(f.repairs)); err != nil {
+	err = d.repair(f.repairs)
+	d.tell(s, d.name+": ")
+	if err != nil {
 		return 0, err
 	}
 	class := found.class

@@ -189,7 +189,8 @@ func (f *similarityFlags) run(s *streams) error {
 		return errResistancePoints
 	}
 	if err := d.repair(f.repairs); err != nil {
-		return d.tell(s, "", err)
+		d.tell(s, "")
+		return err
 	}
 	d.warnOfDistances()
 	need := shapeOf(d)
