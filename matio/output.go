@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"symnmf/internal/inorder"
+	"symnmf/internal/replace"
 	"symnmf/matrix"
 )
 
@@ -193,7 +194,7 @@ func Atomic(name string, write func(w io.Writer) error) error {
 func AtomicContext(ctx context.Context, name string, content func(w io.Writer) error) error {
 	write := func(w io.Writer) error { return content(untilDone{ctx, w}) }
 	var f *os.File
-	perm, target := os.FileMode(0o666), name
+	perm := os.FileMode(0o666)
 	old, err := os.Stat(name)
 	switch {
 	case err != nil && !os.IsNotExist(err):
@@ -215,19 +216,16 @@ func AtomicContext(ctx context.Context, name string, content func(w io.Writer) e
 		return write(os.Stderr)
 	case err == nil:
 		perm = old.Mode().Perm()
-		if target, err = filepath.EvalSymlinks(name); err != nil {
-			return fmt.Errorf("matio: %w", err)
-		}
-	default: // if name is a link to a file that does not exist yet, that file is created
-		if link, err := os.Readlink(name); err == nil {
-			if target = link; !filepath.IsAbs(link) {
-				target = filepath.Dir(name) + string(filepath.Separator) + link
-			}
-		}
+	}
+	target, err := replace.Target(name) // of a link to a file that does not exist yet, that file
+	if err != nil {
+		return fmt.Errorf("matio: %w", err)
 	}
 	for range 100 { // another program may have taken the name
 		temp := filepath.Join(filepath.Dir(target), fmt.Sprintf(".symnmf-%016x.tmp", rand.Uint64()))
-		f, err = os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm) // less the umask, as for any new file
+		f, err = replace.Begin(func() (*os.File, error) {
+			return os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm) // less the umask, as for any new file
+		})
 		if !os.IsExist(err) {
 			break
 		}
@@ -239,7 +237,7 @@ func AtomicContext(ctx context.Context, name string, content func(w io.Writer) e
 	defer func() {
 		if !done { // also when write panics
 			f.Close()
-			os.Remove(f.Name())
+			replace.Remove(f.Name())
 		}
 	}()
 	if old != nil {
@@ -256,7 +254,7 @@ func AtomicContext(ctx context.Context, name string, content func(w io.Writer) e
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("matio: cannot write %s: %w", name, err)
 	}
-	if err := os.Rename(f.Name(), target); err != nil {
+	if err := replace.Finish(f.Name(), target); err != nil {
 		return fmt.Errorf("matio: cannot write %s: %w", name, err)
 	}
 	done = true

@@ -86,6 +86,17 @@ func TestAtomic(t *testing.T) {
 			t.Errorf("written through a link to a new file: %q, %v, want \"five\"", got, err)
 		}
 	}
+	first := filepath.Join(dir, "first")
+	if err := os.Symlink("ahead", first); err == nil { // a link to such a link, both of which stay
+		os.Remove(filepath.Join(dir, "new.txt"))
+		if err := Atomic(first, write("six", nil)); err != nil {
+			t.Error(err)
+		}
+		got, err := os.ReadFile(filepath.Join(dir, "new.txt"))
+		if info, _ := os.Lstat(ahead); err != nil || string(got) != "six" || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("written through two links: %q, %v, want \"six\", and links: %v", got, err, info.Mode())
+		}
+	}
 	if err := Atomic(dir, write("", nil)); err == nil {
 		t.Error("a directory was accepted as a file")
 	}

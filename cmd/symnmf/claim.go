@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"symnmf/internal/replace"
 )
 
 // takeDir makes the directory for this run and, without force, holds it for this run until leave is called.
@@ -66,12 +67,22 @@ func holdDir(dir string) (release func(), err error) {
 		f.Close()
 		return nil, cannotWrite(dir, err)
 	}
-	// Another run that checks the directory makes a .symnmf- file there for a moment, see probe.
-	if k := slices.IndexFunc(entries, func(name string) bool { return !strings.HasPrefix(name, ".symnmf-") }); k >= 0 {
+	if name := occupant(entries); name != "" {
 		f.Close()
-		return nil, notEmpty(dir, entries[k])
+		return nil, notEmpty(dir, name)
 	}
 	return func() { f.Close() }, nil
+}
+
+// occupant returns the first entry of a directory that no run has made there for a moment (see probe) or left, and ""
+// if there is none.
+func occupant(entries []string) string {
+	for _, name := range entries {
+		if !strings.HasPrefix(name, ".symnmf-") {
+			return name
+		}
+	}
+	return ""
 }
 
 // notEmpty returns the error of a directory that is not empty.
@@ -88,7 +99,6 @@ func removeEmpty(dirs []string) {
 
 // claimFile checks, before the work begins, that the named file can be written. It does not touch the file.
 func claimFile(name string) error {
-	target := name
 	switch old, err := os.Stat(name); {
 	case err != nil && !os.IsNotExist(err):
 		return cannotWrite(name, err)
@@ -96,10 +106,10 @@ func claimFile(name string) error {
 		return fmt.Errorf("cannot write the file %s: it is a directory", name)
 	case err == nil && !old.Mode().IsRegular(): // a pipe or a device, which is written to directly
 		return nil
-	case err == nil:
-		if target, err = filepath.EvalSymlinks(name); err != nil {
-			return cannotWrite(name, err)
-		}
+	}
+	target, err := replace.Target(name)
+	if err != nil {
+		return cannotWrite(name, err)
 	}
 	if err := probe(filepath.Dir(target)); err != nil {
 		return cannotWrite(name, err)

@@ -19,6 +19,7 @@ import (
 	"symnmf/cluster"
 	"symnmf/internal/demo"
 	"symnmf/internal/experiment"
+	"symnmf/internal/replace"
 	"symnmf/matio"
 	"symnmf/matrix"
 )
@@ -202,6 +203,7 @@ func dieOf(sig syscall.Signal) {
 	for dir := range unfinished.dirs {
 		os.RemoveAll(dir)
 	}
+	replace.RemoveAll()
 	signal.Reset(sig)
 	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(sig) == nil {
 		time.Sleep(time.Second) // for the signal to arrive

@@ -241,8 +241,15 @@ func (f *fitFlags) checkOut(in io.Reader) error {
 	if f.out == "" {
 		return nil
 	}
-	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
-		return notEmpty(f.out, entries[0].Name())
+	if !f.force {
+		entries, _ := os.ReadDir(f.out)
+		names := make([]string, len(entries))
+		for k, e := range entries {
+			names[k] = e.Name()
+		}
+		if name := occupant(names); name != "" {
+			return notEmpty(f.out, name)
+		}
 	}
 	for _, file := range answerFiles {
 		old, err := os.Stat(filepath.Join(f.out, file.name))

@@ -319,6 +319,30 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
+// TestDieOf: a process that a second signal ends while it writes a file leaves nothing of that file.
+func TestDieOf(t *testing.T) {
+	if name := os.Getenv("SYMNMF_TEST_DIES"); name != "" { // in the process that dies
+		writeFile(context.Background(), name, func(w io.Writer) error {
+			if files, err := os.ReadDir(filepath.Dir(name)); err != nil || len(files) != 1 {
+				t.Fatalf("%v, %v, want one unfinished file", files, err)
+			}
+			dieOf(syscall.SIGTERM)
+			return nil
+		})
+		return
+	}
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestDieOf$")
+	cmd.Env = append(os.Environ(), "SYMNMF_TEST_DIES="+filepath.Join(dir, "out.mtx"))
+	text, err := cmd.CombinedOutput()
+	if code := exitOf(t, err); code != -int(syscall.SIGTERM) {
+		t.Errorf("exit code %d, want the signal %d: %s", code, syscall.SIGTERM, text)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
+		t.Errorf("the directory holds %v, %v, want nothing", files, err)
+	}
+}
+
 // TestSignalWhilePrinting: a second signal ends the process at once, here while it prints the clusters to a
 // pipe that nobody reads.
 func TestSignalWhilePrinting(t *testing.T) {
