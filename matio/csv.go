@@ -502,6 +502,9 @@ func (t *tableReader) badCell(p *rows, j int, text []byte, v float64, line int64
 	if !t.named && j == 0 && fields > 1 && isMissing(text) {
 		hint = "; put it in quotes if it is a name"
 	}
+	if hint == "" && t.named && j == 0 && (fields == 2 || fields == 3) && !isMissing(text) {
+		hint = "; if each line is an edge, its format is edges"
+	}
 	return p.errAt(line, "%s: %s%s", where, notNumber(text, v), hint)
 }
 

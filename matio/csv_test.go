@@ -59,6 +59,8 @@ func TestCSV(t *testing.T) {
 		{name: "too large among names", text: "x,1\n1e309,2\n", wrong: []string{"t.csv:2: ", `the number "1e309"`}},
 		{name: "missing in the first row", text: "1,2,N/A\n3,4,5\n", wrong: []string{"t.csv:1: ", "column 3", `"N/A" is not a number`}},
 		{name: "missing in the first column", text: "NA,2,3\nNA,1,5\n", wrong: []string{"t.csv:1: ", "column 1", `"NA" is not a number`, "in quotes if it is a name"}},
+		{name: "edges", text: "source,target,weight\na,b,1\nb,c,2\n", wrong: []string{"t.csv:2: ", `column 2 ("target")`, `"b" is not a number; if each line is an edge, its format is edges`}},
+		{name: "edges without weights", text: "a,b\nb,c\nb,d\n", wrong: []string{"if each line is an edge, its format is edges"}},
 		{name: "missing first under a header", text: "a,b\n?,5\n", wrong: []string{"t.csv:2: ", `column 1 ("a")`, `"?" is not a number`}},
 
 		{name: "numbered columns of pandas", text: "0,1,2\n5,6,7\n", want: `dense 2×3 [0 1 2] [5 6 7]`, warn: "put its fields in quotes if it is a header"},

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"symnmf/internal/kernel"
 	"symnmf/matrix"
@@ -291,9 +292,18 @@ func readEdges(in *input) (*Table, error) {
 		return nil, l.errAt(max(l.n, 1), "the file holds no edge")
 	}
 	t := &Table{Eps: 0x1p-53}
-	if len(g.byName) == 2 && n > 2 && g.names[0] != "" && g.names[1] != "" && !g.again {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("line %d, %s and %s, was read as an edge, the only one between ids that are not integers: begin it with # if it is a header",
-			g.line, strconv.Quote(g.names[0]), strconv.Quote(g.names[1])))
+	if n > 2 && g.names != nil && g.names[0] != "" && g.names[1] != "" && !g.again {
+		why := ""
+		switch {
+		case len(g.byName) == 2:
+			why = "the only one between ids that are not integers"
+		case slices.Contains(edgeTitles, strings.ToLower(g.names[0]+" "+g.names[1])):
+			why = "though no other line has these ids"
+		}
+		if why != "" {
+			t.Warnings = append(t.Warnings, fmt.Sprintf("line %d, %s and %s, was read as an edge, %s: begin it with # if it is a header",
+				g.line, strconv.Quote(g.names[0]), strconv.Quote(g.names[1]), why))
+		}
 	}
 	ids, place := g.order()
 	if place != nil {
@@ -311,6 +321,10 @@ func readEdges(in *input) (*Table, error) {
 	t.RowIDs, t.ColIDs, t.Duplicates = ids, ids, duplicates
 	return t, t.undirected(in, said)
 }
+
+// edgeTitles are titles that the two columns of edges often have.
+var edgeTitles = []string{"source target", "from to", "src dst", "start end", "head tail", "u v", "i j", "node1 node2", "node_1 node_2", "nodea nodeb",
+	"id1 id2", "id_1 id_2", "fromnodeid tonodeid", "item1 item2", "gene1 gene2", "protein1 protein2"}
 
 // pair holds the given weights between a node i and a node j, in the directions i → j (there) and j → i
 // (back).

@@ -36,6 +36,9 @@ func TestEdges(t *testing.T) {
 		{name: "NaN", text: "a b nan\nb a NaN\nb c inf\n", want: `sparse 3×3 0,1=NaN 1,0=NaN 1,2=+Inf 2,1=+Inf rows ["a" "b" "c"] symmetric`},
 		{name: "late weight", text: "1 2\n2 3\n3 4 0.5\n1 4\n", want: `sparse 4×4 0,1=1 0,3=1 1,0=1 1,2=1 2,1=1 2,3=0.5 3,0=1 3,2=0.5 rows ["1" "2" "3" "4"] symmetric`},
 		{name: "header among integers", text: "source target\n1 2\n2 3\n", want: `sparse 5×5 0,1 1,0 2,3 3,2 3,4 4,3 rows ["source" "target" "1" "2" "3"] symmetric`, warn: `line 1, "source" and "target"`},
+		{name: "header among names", text: "# one\nSource Target\na b\nb c\n", want: `sparse 5×5 0,1 1,0 2,3 3,2 3,4 4,3 rows ["Source" "Target" "a" "b" "c"] symmetric`, warn: `line 2, "Source" and "Target", was read as an edge, though no other line has these ids`},
+		{name: "nodes named as in a header", text: "from to\na b\nb to\n", want: `sparse 4×4 0,1 1,0 1,3 2,3 3,1 3,2 rows ["from" "to" "a" "b"] symmetric`},
+		{name: "an edge alone", text: "x y\na b\nb c\n", want: `sparse 5×5 0,1 1,0 2,3 3,2 3,4 4,3 rows ["x" "y" "a" "b" "c"] symmetric`},
 		{name: "two names among integers", text: "x y\n1 2\n2 y\n", want: `sparse 4×4 0,1 1,0 1,3 2,3 3,1 3,2 rows ["x" "y" "1" "2"] symmetric`},
 
 		{name: "nothing at all", text: "", wrong: []string{"g.edges:1: ", "no edge"}},

@@ -55,7 +55,8 @@
 // # Guarantees
 //
 // Numbers in text are correctly rounded. Writing a table and reading it again gives the same bits, except
-// that a NaN may become a different NaN.
+// that a NaN may become a different NaN, and that items of an edge list whose ids are all integers come back
+// in increasing order.
 //
 // Nothing is allocated because of a header alone. Memory grows with the bytes that have arrived, so a file
 // that lies about its size fails cheaply, and it stays under [Options].MaxBytes. While reading:

@@ -41,6 +41,7 @@ func (o *ResistanceSampling) progress(solved, of int) {
 type ResistanceSample struct {
 	Sparsified
 	Draws        int64
+	Enough       float64 // ⌈9·n·ln n/ε²⌉, the draws with which the accuracy is ε
 	Combinations int     // random combinations by which resistances were estimated; 0 if they are exact
 	Sum          float64 // Σ w_e·R_e over all edges; n − Components if every R_e is exact
 	Components   int     // connected components of the graph
@@ -81,14 +82,15 @@ func SampleByResistance(ctx context.Context, a Operator, opt ResistanceSampling)
 		return nil, err
 	}
 	n, logN := float64(g.n), math.Log(float64(max(g.n, 2)))
+	enough := max(1, math.Ceil(9*n*logN/opt.Eps/opt.Eps))
 	draws := float64(opt.Draws)
 	if opt.Draws == 0 {
-		draws = max(1, math.Ceil(9*n*logN/opt.Eps/opt.Eps))
+		draws = enough
 	}
 	if draws > mostDraws {
 		return nil, fmt.Errorf("%w: ε = %v, %.3g draws, at most %d are possible: say how many", ErrResistance, opt.Eps, draws, mostDraws)
 	}
-	res := &ResistanceSample{Draws: int64(draws), Components: g.components}
+	res := &ResistanceSample{Draws: int64(draws), Enough: enough, Components: g.components}
 	k := max(1, math.Ceil(24*logN/opt.Eps/opt.Eps))
 	exact := n <= min(k, MostExact)
 	var r []float64

@@ -351,7 +351,7 @@ func (a *answer) summary(s *streams) {
 		fmt.Fprintf(s.err, "no H with %s has an error below %s, found in another %s\n", count(int64(f.rank), "column", "columns"), percent(res.LowerBound), showTime(res.BoundTime))
 	}
 	if o := a.record.Original; o != nil {
-		fmt.Fprintf(s.err, "relative error against the original, %s: %s\n", o.Input, showError(float64(o.RelErr), float64(o.ErrFloor)))
+		fmt.Fprintf(s.err, "relative error against the original, %s: %s\n", harmless(o.Input), showError(float64(o.RelErr), float64(o.ErrFloor)))
 	}
 	sizes := slices.Sorted(slices.Values(a.record.ClusterSizes))
 	fmt.Fprintf(s.err, "cluster sizes %d to %d, median %g", sizes[0], sizes[len(sizes)-1], median(sizes))
@@ -371,7 +371,7 @@ func (a *answer) summary(s *streams) {
 		fmt.Fprintf(s.err, "‖A‖ = %g, objective %g, peak memory %s\n", res.NormA, res.Objective, showBytes(float64(*a.record.PeakMemory)))
 	}
 	if f.out != "" {
-		fmt.Fprintf(s.err, "written to %s\n", f.out)
+		fmt.Fprintf(s.err, "written to %s\n", harmless(f.out))
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -121,6 +122,9 @@ func losses(t *matio.Table, out, to string) (told []string) {
 	if !info.Names && !(onlyPlaces(t.RowIDs) && onlyPlaces(t.ColIDs)) {
 		told = append(told, fmt.Sprintf("%s holds no names, so those of the items are lost; %s keep them", info.Name, others(func(f matio.FormatInfo) bool { return f.Names })))
 	}
+	if info.Name == "edges" && outOfOrder(t.RowIDs) {
+		told = append(told, "edges has integer ids in increasing order when it is read, so the items get another order than here")
+	}
 	if t.Sparse == nil {
 		return told
 	}
@@ -151,4 +155,18 @@ func onlyPlaces(ids []string) bool {
 		return true
 	}
 	return from(0) || from(1)
+}
+
+// outOfOrder reports whether the names are all integers, as edge lists have them, and do not increase.
+func outOfOrder(ids []string) bool {
+	last, increase := int64(math.MinInt64), true
+	for _, id := range ids {
+		k, err := strconv.ParseInt(id, 10, 64)
+		if err != nil || strconv.FormatInt(k, 10) != id || k >= 1e18 || k <= -1e18 {
+			return false
+		}
+		increase = increase && k > last
+		last = k
+	}
+	return !increase
 }

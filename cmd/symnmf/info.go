@@ -266,7 +266,7 @@ func (d *dataset) components(symmetric bool) (number, largest int) {
 func (f *facts) print(t *tabwriter.Writer) {
 	defer t.Flush()
 	line := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
-	line("input", "%s (%s)", f.Input, f.Format)
+	line("input", "%s (%s)", harmless(f.Input), f.Format)
 	if f.Items == similarity {
 		line("items", "%d, similarity", f.N)
 	} else {

@@ -65,6 +65,9 @@ func (b *byteSize) limit() int64 {
 // showBytes formats a number of bytes for people.
 func showBytes(b float64) string {
 	for _, unit := range []string{"bytes", "KiB", "MiB", "GiB"} {
+		if b >= 999.5 && b < 1024 { // %g would write 1e+03
+			return strconv.FormatFloat(b, 'f', 0, 64) + " " + unit
+		}
 		if b < 1024 {
 			return strconv.FormatFloat(b, 'g', 3, 64) + " " + unit
 		}

@@ -24,23 +24,24 @@ type shape struct {
 	method     string
 	rank, runs int
 	kicks      int
-	atOnce     int     // number of runs or kicks made at once, 0 for one
-	given      bool    // the start is a file
-	init       string  // the name of the start, "" if it has none
-	over       string  // knob over: the method that lai runs, "" by default
-	first      string  // knob first: the first stage of compressed, "" by default
-	block      int     // knob block: rows of a block of rowblock, 0 by default
-	compress   int     // knob compress: columns beyond R in the low rank of rowblock, 0 by default
-	oversample int     // knob oversample: columns beyond R in the low rank of lai, 0 by default
-	offDiag    bool    // the diagonal is ignored
-	bound      bool    // a lower bound is looked for
-	held       float64 // bytes of another A that is kept meanwhile
-	distinct   float64 // for sparse points: different features in a block, summed over all blocks
+	atOnce     int          // number of runs or kicks made at once, 0 for one
+	given      bool         // the start is a file
+	init       string       // the name of the start, "" if it has none
+	over       string       // knob over: the method that lai runs, "" by default
+	first      string       // knob first: the first stage of compressed, "" by default
+	block      int          // knob block: rows of a block of rowblock, 0 by default
+	compress   int          // knob compress: columns beyond R in the low rank of rowblock, 0 by default
+	oversample int          // knob oversample: columns beyond R in the low rank of lai, 0 by default
+	offDiag    bool         // the diagonal is ignored
+	bound      bool         // a lower bound is looked for
+	held       float64      // bytes of another A that is kept meanwhile
+	distinct   float64      // for sparse points: different features in a block, summed over all blocks
+	nonzeros   func() int64 // nil: unknown
 }
 
 // shapeOf returns the shape of a run on d. The caller fills in what does not depend on d.
 func shapeOf(d *dataset) shape {
-	sh := shape{items: d.items, runs: 1}
+	sh := shape{items: d.items, runs: 1, nonzeros: d.nonzeros}
 	sh.rows, sh.cols = d.table.Dims()
 	sh.table, sh.ids = d.bytes()
 	switch t := d.table.(type) {
@@ -361,12 +362,12 @@ func (sh shape) fits(limit int64) error {
 			ways = append(ways, "a smaller -k")
 		}
 	}
-	switch {
-	case sh.sparse:
-	case sh.items == similarity:
-		ways = append(ways, "a sparse file (mtx, npz, edges)")
-	default:
-		ways = append(ways, "a sparse file (mtx, npz)")
+	if !sh.sparse && sh.nonzeros != nil && sh.asSparse().ahead()-program < 0.9*(need-program) {
+		formats := "mtx of coordinates, npz of SciPy"
+		if sh.items == similarity {
+			formats += ", edges"
+		}
+		ways = append(ways, "a sparse file ("+formats+")")
 	}
 	if sh.items == similarity && sh.method != "clique" {
 		ways = append(ways, "--items with the points A comes from")
@@ -376,6 +377,16 @@ func (sh shape) fits(limit int64) error {
 	}
 	return fmt.Errorf("this run %w: it is predicted to need %s, but the limit is %s; to reduce the need, use %s; --memory-limit raises the limit",
 		errMemory, showBytes(need), showBytes(most), strings.Join(ways, ", or "))
+}
+
+// asSparse returns the shape of the same run if its dense table came from a file that lists its nonzero entries.
+func (sh shape) asSparse() shape {
+	nnz := float64(sh.nonzeros())
+	sh.sparse, sh.stored, sh.table = true, nnz, rules.SparseBytes(sh.rows, nnz, nnz)
+	if n, m := sh.size(); sh.items != similarity { // at most
+		sh.distinct = min(nnz, math.Ceil(n/rules.PointsBlock)*m)
+	}
+	return sh
 }
 
 // errorBytes returns the bytes for an A that is kept only for the error of an H of the given rank. They are

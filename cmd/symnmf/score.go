@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -33,7 +34,8 @@ func newScore(s *streams) *cobra.Command {
 		Short: "compare clusters with known classes: NMI, ARI, accuracy, purity, modularity",
 		Long: `Compare CLUSTERS, a clusters.tsv of fit or any list of labels, with LABELS, the list of known
 classes. Each line of a list holds a label (a number or a name), or an id, a tab and a label. Items
-are matched by id if both files have ids, otherwise by position.
+are matched by id if both files have ids, otherwise by position. A first line whose label is cluster,
+label or class, or whose id is id, is a header.
 
 Unassigned items (cluster 0 of a clusters.tsv with all its columns) are scored in two ways: left
 out, and as one more class.`,
@@ -126,8 +128,8 @@ func (f *scoreFlags) run(s *streams) error {
 }
 
 // readLabels reads a labeling. Each line holds one label, or an id, a label and perhaps more fields,
-// separated by tabs. The first line is a header if its label is "cluster", "label" or "class" and, where
-// there are ids, its id is "id".
+// separated by tabs. The first line is a header if its label is "cluster", "label" or "class", or its id is
+// "id". It warns if the first line looks like another header.
 func readLabels(s *streams, name string) (*labeling, error) {
 	in := s.in
 	l := &labelReader{labeling: labeling{name: name}, seen: map[string]int{}, next: 1}
@@ -154,7 +156,13 @@ func readLabels(s *streams, name string) (*labeling, error) {
 		record, err := lines.Read()
 		switch {
 		case err == io.EOF:
-			return l.end()
+			if err := l.end(); err != nil {
+				return nil, err
+			}
+			if like := l.likeHeader(); like != "" {
+				s.warn(fmt.Sprintf("%s:1: taken as an item, though %q looks like the title of a column, since %s: if it is one, name it label", l.name, l.class[0], like))
+			}
+			return &l.labeling, nil
 		case err != nil:
 			return nil, l.wrong(err)
 		}
@@ -172,6 +180,7 @@ type labelReader struct {
 	seen   map[string]int // the line of each id
 	fields int            // fields of a record that count, 1 or 2; 0 before the first record
 	next   int            // the next line
+	headed bool           // the first line is a header
 }
 
 // add adds a record. line and last are the lines in which its first and its last field begin.
@@ -182,9 +191,9 @@ func (l *labelReader) add(record []string, line, last int) error {
 	l.next = last + strings.Count(record[len(record)-1], "\n") + 1
 	if l.fields == 0 {
 		l.fields = min(len(record), 2)
-		header := slices.Contains([]string{"cluster", "label", "class"}, strings.ToLower(record[l.fields-1]))
-		if header && (l.fields == 1 || strings.EqualFold(record[0], "id")) {
-			l.fitted = slices.Equal(record, clustersHeader)
+		title := slices.Contains([]string{"cluster", "label", "class"}, strings.ToLower(strings.TrimSpace(record[l.fields-1])))
+		if title || l.fields == 2 && strings.EqualFold(strings.TrimSpace(record[0]), "id") {
+			l.headed, l.fitted = true, slices.Equal(record, clustersHeader)
 			return nil
 		}
 	}
@@ -223,15 +232,46 @@ func (l *labelReader) wrong(err error) error {
 	return fmt.Errorf("reading %s: %w", l.name, err)
 }
 
-// end returns the labeling. It is an error if there are no labels, or if the lines look like ids with labels.
-func (l *labelReader) end() (*labeling, error) {
+// likeHeader says why the first line looks like a header that is not known as one: its label, which is not a
+// number, occurs nowhere else, and all others are numbers or occur again. It returns "" if it does not.
+func (l *labelReader) likeHeader() string {
+	if l.headed || len(l.class) < 3 || isNumber(l.class[0]) {
+		return ""
+	}
+	times, numbers := map[string]int{}, true
+	for _, label := range l.class[1:] {
+		times[label]++
+		numbers = numbers && isNumber(label)
+	}
+	again := true
+	for _, k := range times {
+		again = again && k > 1
+	}
+	switch {
+	case times[l.class[0]] > 0:
+		return ""
+	case numbers:
+		return "all other labels are numbers"
+	case again:
+		return "all other labels occur more than once"
+	}
+	return ""
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil
+}
+
+// end returns an error if there are no labels, or if the lines look like ids with labels.
+func (l *labelReader) end() error {
 	if len(l.class) == 0 {
-		return nil, inputf("%s: no labels", l.name)
+		return inputf("%s: no labels", l.name)
 	}
 	if l.fields == 1 && idsInLabels(l.class) {
-		return nil, inputf("%s:1: %q looks like an id and a label, and so do all other lines: separate an id and its label by a tab", l.name, l.class[0])
+		return inputf("%s:1: %q looks like an id and a label, and so do all other lines: separate an id and its label by a tab", l.name, l.class[0])
 	}
-	return &l.labeling, nil
+	return nil
 }
 
 // isText refuses a file that begins like one that is compressed or not text.
@@ -437,12 +477,17 @@ func (r *report) print(w io.Writer) {
 		{"accuracy", func(c *scores) number { return c.Accuracy }},
 		{"purity", func(c *scores) number { return c.Purity }},
 	} {
-		line(m.name, func(c *scores) string { return fmt.Sprintf("%.4f", float64(m.of(c))) })
+		line(m.name, func(c *scores) string { return fourDigits(m.of(c)) })
 	}
 	if r.Modularity != nil {
-		fmt.Fprintf(t, "modularity\t%.4f\n", math.Round(float64(*r.Modularity)*1e4)/1e4)
+		fmt.Fprintf(t, "modularity\t%s\n", fourDigits(*r.Modularity))
 	}
 	if r.Unassigned > 0 {
 		fmt.Fprintf(t, "unassigned\t%d, counted as one more class in 'all'\n", r.Unassigned)
 	}
+}
+
+// fourDigits writes a score with four decimals, and 0 without a sign.
+func fourDigits(x number) string {
+	return fmt.Sprintf("%.4f", math.Round(float64(x)*1e4)/1e4+0)
 }

@@ -228,8 +228,8 @@ func (f *similarityFlags) run(s *streams) error {
 	}
 	rec := f.record(d, res, s)
 	rec.Seconds, rec.Predicted = number(time.Since(began).Seconds()), number(math.Round(predicted))
-	if f.resistance >= 1 {
-		d.warnings = append(d.warnings, fmt.Sprintf("--resistance %v: with 1 or more it guarantees nothing about cuts", f.resistance))
+	if f.resistance > 0 {
+		f.warnOfCuts(d, res)
 	}
 	if res.Of > 0 && res.Draws >= res.Of {
 		d.warnings = append(d.warnings, fmt.Sprintf("%d draws are no fewer than the %d edges: a larger EPS or a smaller --draws leaves out more of them",
@@ -264,6 +264,20 @@ func (f *similarityFlags) run(s *streams) error {
 		return err
 	}
 	return w.Flush()
+}
+
+// warnOfCuts warns if cuts may be further off than --resistance says.
+func (f *similarityFlags) warnOfCuts(d *dataset, res *matrix.ResistanceSample) {
+	switch {
+	case f.resistance >= 1:
+		d.warnings = append(d.warnings, fmt.Sprintf("--resistance %v: with 1 or more it guarantees nothing about cuts", f.resistance))
+	case float64(res.Draws) < res.Enough:
+		d.warnings = append(d.warnings, fmt.Sprintf("--resistance %v: cuts may be further off than that, since it takes %.0f draws, not %d", f.resistance, res.Enough, res.Draws))
+	}
+	kept := &dataset{table: res.S, items: similarity}
+	if parts, _ := kept.components(true); parts > res.Components {
+		d.warnings = append(d.warnings, fmt.Sprintf("the edges drawn leave %d components of %d: cuts between them are 0", parts, res.Components))
+	}
 }
 
 // sparsify chooses the edges. spare is the number of edges for which there is memory, or 0 if that is
@@ -319,7 +333,7 @@ func (f *similarityFlags) record(d *dataset, res *matrix.ResistanceSample, s *st
 
 // summary writes to standard error what was kept, in a form for people.
 func (r *similarityRecord) summary(s *streams) {
-	fmt.Fprintf(s.err, "%s: %s, %s\n", r.Input, count(int64(r.N), "item", "items"), count(r.EdgesOfInput, "edge", "edges"))
+	fmt.Fprintf(s.err, "%s: %s, %s\n", harmless(r.Input), count(int64(r.N), "item", "items"), count(r.EdgesOfInput, "edge", "edges"))
 	if r.Resistance != nil {
 		how := "exact"
 		if *r.Combinations > 0 {
@@ -345,5 +359,5 @@ func (r *similarityRecord) summary(s *streams) {
 	if to == "-" {
 		to = "standard output"
 	}
-	fmt.Fprintf(s.err, "written to %s after %s\n", to, showTime(time.Duration(float64(r.Seconds)*float64(time.Second))))
+	fmt.Fprintf(s.err, "written to %s after %s\n", harmless(to), showTime(time.Duration(float64(r.Seconds)*float64(time.Second))))
 }

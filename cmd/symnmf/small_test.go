@@ -93,7 +93,7 @@ func TestByteSize(t *testing.T) {
 			t.Errorf("%q is read as %d bytes, %v, want %d (-1 means an error)", text, b.bytes, err, want)
 		}
 	}
-	for b, want := range map[float64]string{0: "0 bytes", 1023: "1.02e+03 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 3 << 30: "3 GiB", 5 << 40: "5.0 TiB", 1e18: "909494.7 TiB"} {
+	for b, want := range map[float64]string{0: "0 bytes", 999.4: "999 bytes", 999.5: "1000 bytes", 1010 << 20: "1010 MiB", 1023: "1023 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 3 << 30: "3 GiB", 5 << 40: "5.0 TiB", 1e18: "909494.7 TiB"} {
 		if got := showBytes(b); got != want {
 			t.Errorf("%v bytes are shown as %q, want %q", b, got, want)
 		}
