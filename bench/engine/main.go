@@ -42,6 +42,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -165,27 +166,28 @@ func run(args []string) error {
 		return nil
 	}
 	fmt.Printf("%s; %s; load %s\n%s %v, version %s\n\n", log.Machine, runtime.Version(), load(), c.method, c.knobs, log.Version)
+	mode := c.toError
 	switch {
 	case *final > 0:
-		return c.final(*final, log)
+		mode = func(log *journal) error { return c.final(*final, log) }
 	case *starts > 0:
-		return c.atOnce(*starts, log)
+		mode = func(log *journal) error { return c.atOnce(*starts, log) }
 	case *choices:
-		return c.choices(log)
+		mode = c.choices
 	case *rest:
-		return c.rest(log)
+		mode = c.rest
 	case *yardstick:
-		return c.yardstick(log)
+		mode = c.yardstick
 	case *growth:
-		return c.growth(log)
+		mode = c.growth
 	case *rmat:
-		return c.rmat(log)
+		mode = c.rmat
 	case *products:
-		return c.products(log)
+		mode = c.products
 	case *hash:
-		return c.hash(log)
+		mode = c.hash
 	}
-	return c.toError(log)
+	return cmp.Or(mode(log), log.failed)
 }
 
 func (c *config) setKnob(text string) error {

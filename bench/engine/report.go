@@ -26,6 +26,7 @@ type journal struct {
 	method           string
 	knobs            map[string]string
 	file             *os.File
+	failed           error // the first of writing
 }
 
 // stamp has the fields that go into every line.
@@ -76,8 +77,8 @@ func (j *journal) add(run any) {
 		line = append(append(line, end[1:]...), '\n')
 		_, err = j.file.Write(line)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "engine:", err)
+	if err != nil && j.failed == nil {
+		j.failed = fmt.Errorf("-json: %w", err)
 	}
 }
 
@@ -96,13 +97,11 @@ func machine() string {
 	return fmt.Sprintf("%s, %d processors", name, runtime.NumCPU())
 }
 
-// version returns the revision, from git if the build does not have it.
+// version returns the revision, from git if the build does not have it, and whether files differed from it.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				return s.Value
-			}
+		if built := revision(info.Settings); built != "" {
+			return built
 		}
 	}
 	text, err := exec.Command("git", "describe", "--always", "--dirty").Output()
@@ -110,6 +109,18 @@ func version() string {
 		return "unknown"
 	}
 	return strings.TrimSpace(string(text))
+}
+
+// revision returns the revision in the settings of a build, or "".
+func revision(settings []debug.BuildSetting) string {
+	of := map[string]string{}
+	for _, s := range settings {
+		of[s.Key] = s.Value
+	}
+	if of["vcs.revision"] != "" && of["vcs.modified"] == "true" {
+		return of["vcs.revision"] + "-dirty"
+	}
+	return of["vcs.revision"]
 }
 
 // passedOn returns how long a cache line takes from one processor to another and back, as the least of several

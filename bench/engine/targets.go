@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"symnmf"
+	"symnmf/matio"
 )
 
 // ownTarget returns the error that cd-cyclic has, from zero and on one thread, after the time of the reference.
@@ -76,5 +78,8 @@ func writeTargets(name string, known map[string]float64) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err
 	}
-	return os.WriteFile(name, append(text, '\n'), 0o666)
+	return matio.Atomic(name, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
 }

@@ -193,7 +193,7 @@ func (f *benchFlags) run(s *streams) error {
 	if err != nil && ctx.Err() != nil {
 		errors.As(context.Cause(ctx), &sig)
 		if !f.quiet {
-			fmt.Fprintf(s.err, "%d of %d runs recorded in %s; run the same command again to continue\n", out.Before+out.Made, out.Total, f.out)
+			fmt.Fprintf(s.err, "%d of %d runs recorded in %s; run the same command again to continue\n", out.Before+out.Made, out.Total, harmless(f.out))
 		}
 		return sig
 	}
@@ -204,7 +204,7 @@ func (f *benchFlags) run(s *streams) error {
 		return usagef("plan %s: none of its data sets is here; --data DIR says where they are", plan.Name)
 	}
 	if !f.quiet && out.Before+out.Made > 0 {
-		fmt.Fprintf(s.err, "%s recorded in %s (%d now); 'symnmf bench tables %s' shows them\n", count(int64(out.Before+out.Made), "run", "runs"), f.out, out.Made, inShell(f.out))
+		fmt.Fprintf(s.err, "%s recorded in %s (%d now); 'symnmf bench tables %s' shows them\n", count(int64(out.Before+out.Made), "run", "runs"), harmless(f.out), out.Made, harmless(inShell(f.out)))
 		if len(out.Refused) > 0 {
 			s.warn(fmt.Sprintf("%s: the first is %s", count(int64(len(out.Refused)), "run is refused", "runs are refused"), out.Refused[0]))
 		}
@@ -343,6 +343,9 @@ func (f *drawFlags) run(dir string, s *streams) error {
 	if f.out != "" {
 		return f.write(page, s)
 	}
+	if f.only != nil && !slices.ContainsFunc(page.Sections, func(s drawing.Section) bool { return len(s.Tables) > 0 }) {
+		return usagef("--only %s: figures cannot be printed; -o DIR writes them", strings.Join(f.only, ","))
+	}
 	w := bufio.NewWriter(s.out)
 	if f.format == "text" {
 		fmt.Fprintf(w, "%s\n%s\n\n", page.Title, page.Intro)
@@ -398,9 +401,6 @@ func (f *drawFlags) narrow(page *drawing.Page) error {
 
 // write writes the page into the files of -o.
 func (f *drawFlags) write(page *drawing.Page, s *streams) error {
-	if entries, err := os.ReadDir(f.out); err == nil && len(entries) > 0 && !f.force {
-		return notEmpty(f.out, entries[0].Name())
-	}
 	ctx, release := catchSignals()
 	defer release()
 	leave, err := takeDir(f.out, f.force)
@@ -410,8 +410,7 @@ func (f *drawFlags) write(page *drawing.Page, s *streams) error {
 	defer leave()
 	var files []outFile
 	put := func(name string, write func(io.Writer) error) {
-		again := func(file outFile) bool { return file.name == name } // the last one with a name is kept
-		files = append(slices.DeleteFunc(files, again), outFile{name, write})
+		files = append(files, outFile{name, write})
 	}
 	for _, section := range page.Sections {
 		for _, t := range section.Tables {
@@ -434,7 +433,7 @@ func (f *drawFlags) write(page *drawing.Page, s *streams) error {
 			return err
 		}
 	}
-	fmt.Fprintf(s.err, "%s written to %s\n", count(int64(len(files)), "file", "files"), f.out)
+	fmt.Fprintf(s.err, "%s written to %s\n", count(int64(len(files)), "file", "files"), harmless(f.out))
 	return nil
 }
 

@@ -117,7 +117,6 @@ func readGraph(file []byte, into *Data) error {
 		}
 	}
 	a := matrix.NewDense(len(into.IDs), len(into.IDs), nil)
-	weighted := false
 	for line := range strings.Lines(edges) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 {
@@ -129,7 +128,7 @@ func readGraph(file []byte, into *Data) error {
 			return fmt.Errorf("edge %q has an end that is not a node", line)
 		}
 		weight := 1.0
-		if weighted = len(fields) > 2; weighted {
+		if len(fields) > 2 {
 			var err error
 			if weight, err = strconv.ParseFloat(fields[2], 64); err != nil {
 				return err
@@ -138,30 +137,8 @@ func readGraph(file []byte, into *Data) error {
 		a.Set(i, j, weight)
 		a.Set(j, i, weight)
 	}
-	var err error
-	into.Sparse, err = compress(a, weighted)
-	return err
-}
-
-// compress stores the entries of a that are not 0, without their values if the graph has no weights.
-func compress(a *matrix.Dense, weighted bool) (*matrix.CSR, error) {
-	n, cols := a.Dims()
-	rowPtr := make([]int64, n+1)
-	var col []int32
-	var val []float64
-	for i := range n {
-		for j, v := range a.Row(i) {
-			if v == 0 {
-				continue
-			}
-			col = append(col, int32(j))
-			if weighted {
-				val = append(val, v)
-			}
-		}
-		rowPtr[i+1] = int64(len(col))
-	}
-	return matrix.NewCSR(n, cols, rowPtr, col, val)
+	into.Sparse = a.CSR()
+	return nil
 }
 
 // readDigits reads a gzipped table without a header: a line for each digit, with its 64 pixels by rows and then its

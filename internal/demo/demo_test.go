@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"symnmf/matrix"
 )
 
 // TestGraphs checks what is known about the graphs: Zachary's and Knuth's counts, and sums computed with networkx
@@ -215,22 +213,6 @@ func TestReadersRefuse(t *testing.T) {
 		d := new(Data)
 		if err := tc.read([]byte(tc.file), d); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%q: error %v, want one with %q", tc.file, err, tc.want)
-		}
-	}
-}
-
-// TestCompress stores a matrix as CSR and reads it back.
-func TestCompress(t *testing.T) {
-	a := matrix.NewDense(3, 3, []float64{0, 2, 0, 2, 0, 0, 0, 0, 5})
-	s, err := compress(a, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 3 {
-		for j := range 3 {
-			if s.At(i, j) != a.At(i, j) {
-				t.Errorf("entry [%d,%d] is %v, want %v", i, j, s.At(i, j), a.At(i, j))
-			}
 		}
 	}
 }

@@ -123,7 +123,11 @@ func (d *drawer) galleries(e *Experiment, c *column) (list []*report.Gallery) {
 			g := &report.Gallery{Name: cmp.Or(e.Figure, e.Name) + "-" + c.name + "-" + fileName(m.Label),
 				Title: fmt.Sprintf("%s: %s, relative error %s %%", c.title, m.Label, percent(float64(r.RelErr))),
 				W:     w, H: h, PerRow: int(math.Ceil(math.Sqrt(float64(r.Rank)))), Inverted: true}
-			if len(c.by[m.Label]) > 1 {
+			if len(c.set.Instances) > 1 {
+				g.Name += fmt.Sprintf("-instance%d", r.Instance)
+				g.Title += fmt.Sprintf(" (instance %d)", r.Instance)
+			}
+			if slices.ContainsFunc(c.by[m.Label], func(o *Record) bool { return o != r && o.Instance == r.Instance }) {
 				g.Name += fmt.Sprintf("-seed%d-%d", r.Seed, r.Repeat)
 				g.Title += fmt.Sprintf(" (seed %d)", r.Seed)
 			}

@@ -59,6 +59,7 @@ type dataset struct {
 	items  matrix.Items
 	a      matrix.Table // nil until it is needed
 	sha256 string       // of its file; "" for a synthetic set
+	file   string       // "" for a synthetic set and for demo data
 }
 
 // shelf reads sets and holds the last one.
@@ -116,7 +117,7 @@ func (s *shelf) read(r *run) (*dataset, error) {
 	if t.Sparse != nil {
 		table = t.Sparse
 	}
-	d := &dataset{sha256: t.SHA256}
+	d := &dataset{sha256: t.SHA256, file: name}
 	if !points {
 		d.a = table
 		return d, nil
@@ -186,10 +187,22 @@ func (d *dataset) operator(form string, threads int) (matrix.Operator, error) {
 	if d.a == nil {
 		d.a = innerProducts(d.x, d.items)
 	}
+	var op matrix.Operator
+	var err error
 	if a, dense := d.a.(*matrix.Dense); dense {
-		return matrix.FromDense(a, 0)
+		op, err = matrix.FromDense(a, 0)
+	} else {
+		op, err = matrix.FromCSR(d.a.(*matrix.CSR), 0)
 	}
-	return matrix.FromCSR(d.a.(*matrix.CSR), 0)
+	switch {
+	case errors.Is(err, matrix.ErrAsymmetric):
+		at := d.a.Asymmetry()
+		return nil, fmt.Errorf("%s: %w: the largest difference is %v, in row %d, column %d; plans repair no data: make the file symmetric",
+			d.file, matrix.ErrAsymmetric, at.Diff, at.Row+1, at.Col+1)
+	case err != nil && d.file != "":
+		return nil, fmt.Errorf("%s: %w", d.file, err)
+	}
+	return op, err
 }
 
 // innerProducts writes out XᵀX, or XXᵀ where the items are rows. The result is sparse where X is.

@@ -21,7 +21,32 @@ func Draw(rs *Records) *report.Page {
 		}
 	}
 	giveLooks(p)
+	giveNames(p)
 	return p
+}
+
+// giveNames appends -2, -3, … to names that tables and figures before have, since each is the name of a file.
+func giveNames(p *report.Page) {
+	taken := map[string]bool{}
+	give := func(name *string) {
+		own := *name
+		for k := 2; taken[own]; k++ {
+			own = fmt.Sprintf("%s-%d", *name, k)
+		}
+		taken[own] = true
+		*name = own
+	}
+	for _, s := range p.Sections {
+		for _, t := range s.Tables {
+			give(&t.Name)
+		}
+		for _, c := range s.Charts {
+			give(&c.Name)
+		}
+		for _, g := range s.Galleries {
+			give(&g.Name)
+		}
+	}
 }
 
 // giveLooks gives series of the same name the same look in all charts.
@@ -177,6 +202,7 @@ func (d *drawer) made(e *Experiment) []string {
 // column is a set and a rank of an experiment, with its records by label, in the order of the plan.
 type column struct {
 	set   Set
+	shown string // the set, for people
 	rank  int
 	title string
 	name  string // for files
@@ -186,7 +212,11 @@ type column struct {
 func (d *drawer) columns(e *Experiment) (list []column) {
 	for _, set := range e.Data {
 		for _, rank := range e.Ranks {
-			c := column{set: set, rank: rank, by: map[string][]*Record{}, title: showSet(set)}
+			c := column{set: set, shown: showSet(set), rank: rank, by: map[string][]*Record{}}
+			if slices.ContainsFunc(e.Data, func(other Set) bool { return other.id() != set.id() && showSet(other) == c.shown }) {
+				c.shown = set.id()
+			}
+			c.title = c.shown
 			if len(e.Ranks) > 1 {
 				c.title += fmt.Sprintf(", r = %d", rank)
 			}
@@ -203,16 +233,19 @@ func (d *drawer) columns(e *Experiment) (list []column) {
 	return list
 }
 
-// any returns a record with a matrix (N > 0), or nil if there is none.
-func (c *column) any() *Record {
+// any returns a record with a matrix (N > 0), one with ‖A‖ if possible, or nil if there is none.
+func (c *column) any() (found *Record) {
 	for _, label := range sortedLabels(c.by) {
 		for _, r := range c.by[label] {
-			if r.N > 0 {
+			switch {
+			case r.N > 0 && !math.IsNaN(float64(r.NormA)):
 				return r
+			case r.N > 0 && found == nil:
+				found = r
 			}
 		}
 	}
-	return nil
+	return found
 }
 
 // ended reports whether some method has an answer.

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -300,6 +301,9 @@ func TestCurves(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	want := []float64{0.5, 0.25, 0.125} // (0.6−0.2)/0.8, …
+	if len(c.Series[0].X) != len(want) {
+		t.Fatalf("%v, want %d points", c.Series[0].X, len(want))
+	}
 	for k, y := range c.Series[0].Y {
 		if !(math.Abs(y-want[k]) <= 1e-15) || c.Series[0].X[k] != []float64{1, 3, 4}[k] {
 			t.Errorf("point %d: %v, %v, want E = %v", k, c.Series[0].X[k], y, want[k])
@@ -464,6 +468,73 @@ func TestGallery(t *testing.T) {
 	if want := [][]float64{{0, 1}, {0.2, 0.4}}; !g.Inverted || len(g.Pictures) != 2 || !slices.Equal(g.Pictures[0], want[0]) || !slices.Equal(g.Pictures[1], want[1]) {
 		t.Errorf("%v, want %v", g.Pictures, want)
 	}
+}
+
+// TestNames: every table and figure has a name of its own, whatever the plan says, and sets that differ are not titled
+// alike.
+func TestNames(t *testing.T) {
+	const fit = "rank 2\nsweeps 9\nbest 0\nreach 0.5\nmethod cd-cyclic start=zero\n"
+	text := "plan p\nexperiment e\ndata demo:karate karate\n" + fit + "figure same\ntables errors=both\nexperiment f\ndata karate\n" + fit + "figure same\ntables errors=both\n" +
+		"experiment g\ndata synthetic:low-rank n=4 instances=1-2\n" + fit + "pictures 2x2\n"
+	var list []Record
+	for _, r := range []Record{
+		{Set: "demo:karate"}, {Set: "karate"}, {Set: "karate"},
+		{Set: "synthetic:low-rank,n=4", Instance: 1, Pictures: make([]byte, 8)},
+		{Set: "synthetic:low-rank,n=4", Instance: 2, Pictures: make([]byte, 8)},
+	} {
+		r.Rank, r.Label, r.Sweeps, r.Seconds, r.RelErr = 2, "cd-cyclic-0", 1, 1, 0.3
+		r.Trace = &Trace{Seconds: []float64{0, 1}, RelErr: []Number{1, 0.3}, KKT: make([]Number, 2)}
+		list = append(list, r)
+	}
+	rs := made(t, text, list...)
+	for k, name := range []string{"e", "e", "f", "g", "g"} {
+		rs.List[k].Experiment = name
+	}
+	page := Draw(rs)
+	seen, titles := map[string]bool{}, map[string]bool{}
+	tables, charts, galleries := 0, 0, 0
+	take := func(name string) {
+		if seen[name] {
+			t.Errorf("%s twice", name)
+		}
+		seen[name] = true
+	}
+	for _, s := range page.Sections {
+		for _, table := range s.Tables {
+			take(table.Name)
+			tables++
+		}
+		for _, c := range s.Charts {
+			take(c.Name)
+			charts++
+			titles[s.Heading+c.Title] = true
+		}
+		for _, g := range s.Galleries {
+			take(g.Name)
+			galleries++
+			titles[g.Title] = true
+		}
+	}
+	if charts != 4 || galleries != 2 || tables < 6 || len(titles) != charts+galleries {
+		t.Errorf("%d tables, %d charts and %d galleries with the titles %v", tables, charts, galleries, titles)
+	}
+	for _, name := range []string{"both", "both-2", "same-karate", "same-demokarate", "same-karate-2", "g-low-rank-n4-cd-cyclic-0-instance2"} {
+		if !seen[name] {
+			t.Errorf("no %s among %v", name, slices.Sorted(maps.Keys(seen)))
+		}
+	}
+	if columns := tableOf(t, page, "both").Columns; !slices.Equal(columns, []string{"method", "demo:karate", "karate"}) {
+		t.Errorf("%q", columns)
+	}
+}
+
+// TestNormOfAny: the table of matrices has ‖A‖ if any record has it, though a method before was refused.
+func TestNormOfAny(t *testing.T) {
+	rs := made(t, "plan p\nexperiment e\ndata cbcl\nrank 2\nsweeps 9\nmethod anls start=zero\nmethod cd-cyclic start=zero\n",
+		Record{Set: "cbcl", Rank: 2, Label: "anls-0", Status: Refused, Error: "why", NormA: Number(math.NaN())},
+		Record{Set: "cbcl", Rank: 2, Label: "cd-cyclic-0", NormA: 7, Sweeps: 1, RelErr: 0.5, LowerBound: Number(math.NaN()),
+			Trace: &Trace{Seconds: []float64{0, 1}, RelErr: []Number{1, 0.5}, KKT: make([]Number, 2)}})
+	checkRows(t, tableOf(t, Draw(rs), "e-sets"), []string{"cbcl", "2", "5", "0", "7", "", "50.00", "cd-cyclic-0"})
 }
 
 // TestEigenTable: the table has the medians of the repeats, and the paper's seconds.

@@ -21,5 +21,9 @@ func Machine() string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s, %d processors, %s/%s, %s", name, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	processors := "1 processor"
+	if n := runtime.NumCPU(); n != 1 {
+		processors = fmt.Sprintf("%d processors", n)
+	}
+	return fmt.Sprintf("%s, %s, %s/%s, %s", name, processors, runtime.GOOS, runtime.GOARCH, runtime.Version())
 }

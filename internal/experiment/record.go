@@ -227,6 +227,9 @@ func parseRecords(name string, text []byte) (*Records, error) {
 			rs.Dropped = len(text) - int(rs.size)
 			break
 		}
+		if err != nil && number == 1 {
+			return nil, fmt.Errorf("%w: %s:1: %w; this line holds the plan: take it from a copy, or give another directory", ErrRecords, name, err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s:%d: %w; delete the line and its run will be made again", ErrRecords, name, number, err)
 		}
@@ -270,7 +273,7 @@ type Log struct {
 // must be of the same plan and, unless mixed is set, of the same version and machine.
 func openLog(dir string, h Header, mixed bool) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot make the directory of the records: %w", err)
 	}
 	name := filepath.Join(dir, RecordsFile)
 	if _, err := os.Stat(name + ".gz"); err == nil {
@@ -278,7 +281,7 @@ func openLog(dir string, h Header, mixed bool) (*Log, error) {
 	}
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot write the records: %w", err)
 	}
 	l := &Log{name: name, file: f}
 	if err := l.open(h, mixed); err != nil {

@@ -169,6 +169,7 @@ func TestBadRecords(t *testing.T) {
 		want string
 	}{
 		{join(lines[0], damaged, lines[2]), "records.jsonl:2: its checksum does not match; delete the line"},
+		{join(bytes.Replace(lines[0], []byte(`"v1"`), []byte(`"v7"`), 1), lines[1]), "records.jsonl:1: its checksum does not match; this line holds the plan: take it from a copy, or give another directory"},
 		{join(lines[0], []byte("x\n"), lines[2]), "records.jsonl:2: it has no checksum at its end; delete the line"},
 		{join(lines[0], lines[1], lines[2], lines[1]), "records.jsonl:4: e/demo:karate/r=2/cd-cyclic-rand/seed=0 is also in line 2; delete one of the two"},
 		{join([]byte("my own file"), lines[1]), "records.jsonl is not a file of records"},

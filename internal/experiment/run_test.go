@@ -532,6 +532,24 @@ func TestHindered(t *testing.T) {
 			t.Errorf("%v: %d times %q", err, strings.Count(err.Error(), once), once)
 		}
 	}
+	// A file that can be read may not be a similarity.
+	for name, tc := range map[string]struct {
+		text, want string
+		is         error
+	}{
+		"asymmetric": {"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1\n2 1 1.5\n", ": matrix: not symmetric: the largest difference is 0.5, in row 2, column 1; plans repair no data", matrix.ErrAsymmetric},
+		"oblong":     {"%%MatrixMarket matrix array real general\n2 3\n1\n2\n3\n4\n5\n6\n", ": matrix: not square: 2 rows, 3 columns", matrix.ErrNotSquare},
+	} {
+		store(t, data, name, "A.mtx", &matio.Table{Sparse: graph}) // makes the folder
+		file := filepath.Join(data, name, "A.mtx")
+		if err := os.WriteFile(file, []byte(tc.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Run(context.Background(), mustParse(t, "plan p\nexperiment e\ndata "+name+"\nrank 2\nsweeps 1\nmethod mu\n"), Options{Dir: t.TempDir(), Data: data})
+		if !errors.Is(err, tc.is) || !strings.Contains(err.Error(), file+tc.want) {
+			t.Errorf("%s: %v, want %s%s", name, err, file, tc.want)
+		}
+	}
 	store(t, data, "bad", "A.mtx", &matio.Table{Sparse: graph})
 	if out, err := Run(context.Background(), mustParse(t, text), Options{Dir: dir, Data: data}); out.Before != 3 || out.Made != 3 || out.NotMade != 4 || err == nil {
 		t.Errorf("%+v, %v", out, err)

@@ -320,7 +320,7 @@ func (d *drawer) setTable(e *Experiment, columns []column) *report.Table {
 		if r == nil {
 			continue
 		}
-		row := []string{showSet(c.set), strconv.Itoa(c.rank), strconv.Itoa(r.N), strconv.FormatInt(r.Stored, 10), noCell, c.bound(), noCell, noCell}
+		row := []string{c.shown, strconv.Itoa(c.rank), strconv.Itoa(r.N), strconv.FormatInt(r.Stored, 10), noCell, c.bound(), noCell, noCell}
 		if row[6], row[7] = d.leastOf(c, r); len(c.set.Instances) == 1 && !math.IsNaN(float64(r.NormA)) {
 			row[4] = strconv.FormatFloat(float64(r.NormA), 'g', 6, 64)
 		}
@@ -446,7 +446,7 @@ func (d *drawer) eigenTable(e *Experiment, columns []column) *report.Table {
 			return median(x)
 		}
 		a, x := seconds(formA), seconds(formX)
-		row := []string{showSet(c.set), strconv.Itoa(c.rank), strconv.Itoa(r.N), orNone(a), orNone(x), orNone(a / x), fmt.Sprintf("%.1e", residual)}
+		row := []string{c.shown, strconv.Itoa(c.rank), strconv.Itoa(r.N), orNone(a), orNone(x), orNone(a / x), fmt.Sprintf("%.1e", residual)}
 		if theirs {
 			a, x := paperOr(t.Name, formless(c.set.id()), formA), paperOr(t.Name, formless(c.set.id()), formX)
 			row = append(row, orNone(a), orNone(x), orNone(a/x))

@@ -116,7 +116,7 @@ func (c *Chart) missing() string {
 		for i := range s.X {
 			switch x, y := s.X[i], s.Y[i]; {
 			case c.drawable(x, y):
-			case inRange(x, c.LogX) && y < c.Floor:
+			case c.Floor != 0 && inRange(x, c.LogX) && y < c.Floor:
 				below++
 			default:
 				other++

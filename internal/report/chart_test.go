@@ -25,6 +25,14 @@ func TestMissing(t *testing.T) {
 			t.Errorf("%v: %q, want %s", c.y, got, c.want)
 		}
 	}
+	// Without a floor nothing is below one.
+	for _, logY := range []bool{false, true} {
+		chart := &Chart{LogY: logY, Series: []Series{{"one", []float64{1, 2, 3}, []float64{-5, math.Inf(-1), 2}}}}
+		want := map[bool]string{false: `^Gaps: 1 value is `, true: `^Gaps: 2 values are `}[logY]
+		if got := chart.missing(); !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("without a floor, logarithmic %v: %q, want %s", logY, got, want)
+		}
+	}
 }
 
 // TestChartParts: a chart has all its grid lines, labels that do not overlap, every point of its curves, and
