@@ -874,3 +874,27 @@ func TestVerifyFarStart(t *testing.T) {
 		factorize(t, a, 3, Options{Solver: s, Start: Given{h}, Stop: Stop{Sweeps: 12, KKT: -1}})
 	}
 }
+
+// TestZerosOfH: rows of zeros are counted in the H of the answer. In scaled units the row of an item without
+// similarities may be denormal, and nothing once it is scaled back.
+func TestZerosOfH(t *testing.T) {
+	for entry, want := range map[float64]int{0x1p-40: 2, 0x1p40: 1} {
+		p := mustProblem(t, mustDense(t, matrix.NewDense(3, 3, []float64{entry, 0, 0, 0, entry, 0, 0, 0, 0})), 2)
+		h := matrix.NewDense(3, 2, []float64{0x1p-1074, 0, 1, 0, 0, 0})
+		res := p.finish(new(Result), h, nil, SweepLimit, newClock(time.Now), 0)
+		if res.ZeroRows != want || res.ZeroColumns != 1 {
+			t.Errorf("entries of %v: %d zero rows and %d zero columns, want %d and 1 in %v", entry, res.ZeroRows, res.ZeroColumns, want, res.H.Data())
+		}
+	}
+}
+
+// TestHugeL1: a weight that is no number in scaled units leaves H = 0, as any large one does.
+func TestHugeL1(t *testing.T) {
+	a := mustDense(t, matrix.NewDense(2, 2, []float64{1e-210, 0, 0, 1e-210}))
+	for _, s := range []Solver{RowBlock{}, CD{}, MBI{}, LAI{}, CompressedCD{}} {
+		res, err := Factorize(context.Background(), a, 1, Options{Solver: s, L1: []float64{1}})
+		if err != nil || kernel.Nonzero(res.H.Data()) || res.RelErr != 1 || res.Objective != 1e-210*1e-210 {
+			t.Errorf("%T: %+v, %v", s, res, err)
+		}
+	}
+}

@@ -92,8 +92,11 @@ func (s *sampled) draw(x, y *iterate) {
 	p, r := s.p, s.p.r
 	// With number in place of ^number, kernel.Key would not tell seed 0, run 1 from seed 1, run 0.
 	u := uniform{key: kernel.Key(p.seed, ^s.number, s.drawn)}
-	omega := sampleWeights(leverage(y.h, p.workers), s.method.Samples, u)
+	omega := sampleWeights(leverage(y.h, p.workers), s.method.Samples, u, p.stop)
 	s.drawn++
+	if omega == nil {
+		return
+	}
 	scale := func(rows []float64) { // multiplies them by √ω
 		kernel.Blocks(p.n, measureBlock, p.workers, func(_, lo, hi int) {
 			for l := lo; l < hi; l++ {
@@ -115,8 +118,8 @@ func (s *sampled) draw(x, y *iterate) {
 	}
 }
 
-// sampleWeights returns ω for s samples and scores ≥ 0, not all 0.
-func sampleWeights(scores []float64, s int, u uniform) []float64 {
+// sampleWeights returns ω for s samples and scores ≥ 0, not all 0. It returns nil if stop, which may be nil, returns true.
+func sampleWeights(scores []float64, s int, u uniform, stop func() bool) []float64 {
 	omega := make([]float64, len(scores))
 	total := sum(scores)
 	left := s // s_R
@@ -135,6 +138,9 @@ func sampleWeights(scores []float64, s int, u uniform) []float64 {
 		return omega
 	}
 	for t := range left {
+		if t%(1<<16) == 1<<16-1 && stop != nil && stop() {
+			return nil
+		}
 		at := u.at(uint64(t)) * rest
 		// The first row whose cumulative sum is above at has a score above 0 and is not among those taken as
 		// they are.

@@ -1,10 +1,12 @@
 package symnmf
 
 import (
+	"context"
 	"encoding/json"
 	"math"
 	"os"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -82,7 +84,7 @@ func TestSampleWeights(t *testing.T) {
 	scores[3], scores[20] = 9, 3 // more than a twelfth of the sum, 19.6
 	mean, sq := make([]float64, n), make([]float64, n)
 	for k := range tries {
-		omega := sampleWeights(scores, s, uniform{key: kernel.Mix(uint64(k))})
+		omega := sampleWeights(scores, s, uniform{key: kernel.Mix(uint64(k))}, nil)
 		drawn := 0
 		for l, w := range omega {
 			mean[l] += w / tries
@@ -104,7 +106,7 @@ func TestSampleWeights(t *testing.T) {
 			t.Errorf("row %d: mean weight %v, want %v within %v", l, m, want, bound)
 		}
 	}
-	if omega := sampleWeights([]float64{5, 0, 0}, 2, uniform{}); omega[0] != 1 || omega[1] != 0 || omega[2] != 0 {
+	if omega := sampleWeights([]float64{5, 0, 0}, 2, uniform{}, nil); omega[0] != 1 || omega[1] != 0 || omega[2] != 0 {
 		t.Errorf("one row with a score: weights %v", omega)
 	}
 }
@@ -164,5 +166,22 @@ func TestLvSStatistics(t *testing.T) {
 		if !(math.Abs(mean-want.Mean) <= 4*want.Std) {
 			t.Errorf("%s: mean relative error %v, recorded %v ± %v", name, mean, want.Mean, want.Std)
 		}
+	}
+}
+
+// TestLvSStops: a limit also ends the drawing of samples, of which there may be far more than rows.
+func TestLvSStops(t *testing.T) {
+	looks := 0
+	stop := func() bool { looks++; return looks > 3 }
+	if omega := sampleWeights([]float64{2, 1e-15}, 1<<40, uniform{}, stop); omega != nil || looks != 4 {
+		t.Errorf("weights %v after %d looks", omega, looks)
+	}
+	a, err := matrix.FromDense(matrix.NewDense(4, 4, []float64{1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0}), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := Factorize(context.Background(), a, 1, Options{Solver: LvS{Samples: 1 << 50}, Stop: Stop{Sweeps: -1, KKT: -1, Time: time.Millisecond}})
+	if err != nil || res.Status != TimeLimit || !(res.RelErr <= 1) {
+		t.Errorf("%+v, %v", res, err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // SNMPBB works on two coupled factors, P = ½‖A − WHᵀ‖² + ½μ‖W − H‖², by nonmonotone projected gradients with
 // Barzilai–Borwein steps. In W, and then in H, it minimizes f(X) = ½⟨X,XQ⟩ − ⟨X,C⟩ over X ≥ 0, with
 // Q = HᵀH + μI and C = AH + μH, until the projected gradient is at most τ. τ is 10⁻³ of the gradient of the
-// start, and is divided by ten each time nothing was left to do. A step is
+// start, and is divided by ten each time nothing was left to do, down to the rounding of ∇ = XQ − C. A step is
 //
 //	X ← [X − ∇/L]₊, L = ‖Q‖₂;   S ← f + η(S − f), at first f
 //	D = [X − t∇]₊ − X;   X ← X + sD with the first s = 1, ¼, … of f(X + sD) ≤ S + 10⁻⁴·s⟨D,∇⟩;   t = ⟨D,D⟩/⟨D,DQ⟩
@@ -76,6 +76,8 @@ const (
 	spectralEta   = 0.75
 	spectralSlope = 1e-4
 	spectralLeast = 1e-5 // s
+	// spectralRounding is the part of ‖C‖ that rounding leaves of a gradient of 0, about: steps cannot make that smaller.
+	spectralRounding = 1e-15
 )
 
 // spectralSteps is what SNMPBB has besides the factors.
@@ -100,11 +102,12 @@ func (s *spectralSteps) minimize(x, y *iterate) {
 	}
 	grad := x.ah
 	f := 0.0 // relative to that of the start
-	pgSq := s.begin(x, y, q, grad)
+	pgSq, cSq := s.begin(x, y, q, grad)
+	tol := max(s.tol[x], spectralRounding*math.Sqrt(cSq))
 	eta, before := spectralEta, 0.0
 	var reference float64
 	k := 0
-	for ; k < spectralMost && pgSq > s.tol[x]*s.tol[x]; k++ {
+	for ; k < spectralMost && pgSq > tol*tol; k++ {
 		if k%16 == 15 && s.p.stop != nil && s.p.stop() {
 			break
 		}
@@ -128,7 +131,7 @@ func (s *spectralSteps) minimize(x, y *iterate) {
 			eta, before = (eta+before)/2, eta
 		}
 	}
-	if k == 0 {
+	if k == 0 && tol == s.tol[x] {
 		s.tol[x] /= 10
 		s.again = s.again || pgSq > 0
 	}
@@ -146,19 +149,22 @@ func spectralStep(rise, slope, curve float64) float64 {
 	return min(1, -slope/curve)
 }
 
-// begin computes ∇ = XQ − C and returns the square of the projected gradient.
-func (s *spectralSteps) begin(x, y *iterate, q []float64, grad *matrix.Dense) float64 {
+// begin computes ∇ = XQ − C and returns the squares of the projected gradient and of C.
+func (s *spectralSteps) begin(x, y *iterate, q []float64, grad *matrix.Dense) (pgSq, cSq float64) {
 	r := s.p.r
-	sums := make([]float64, kernel.BlockCount(s.p.n, measureBlock))
+	blocks := kernel.BlockCount(s.p.n, measureBlock)
+	sums, sizes := make([]float64, blocks), make([]float64, blocks)
 	kernel.Blocks(s.p.n, measureBlock, s.p.workers, func(b, lo, hi int) {
 		g, xs := grad.Data()[lo*r:hi*r], x.h.Data()[lo*r:hi*r]
 		clear(g)
 		kernel.RowsTimes(g, xs, r, q, r)
-		kernel.Axpy(g, -1, y.ah.Data()[lo*r:hi*r])
-		kernel.Axpy(g, -s.alpha, y.h.Data()[lo*r:hi*r])
+		ah, h := y.ah.Data()[lo*r:hi*r], y.h.Data()[lo*r:hi*r]
+		kernel.Axpy(g, -1, ah)
+		kernel.Axpy(g, -s.alpha, h)
 		sums[b] = projectedSq(xs, g)
+		sizes[b] = kernel.SumSq(ah) + s.alpha*s.alpha*kernel.SumSq(h) // both are ≥ 0, so ‖C‖² is at least that
 	})
-	return sum(sums)
+	return sum(sums), sum(sizes)
 }
 
 // direction sets D = [X − t∇]₊ − X and DQ, and returns ⟨D,∇⟩, ⟨D,DQ⟩ and ⟨D,D⟩.

@@ -304,6 +304,10 @@ func (p *problem) took(d time.Duration, format string, args ...any) {
 	p.spent = addOnce(p.spent, fmt.Sprintf(format, args...)+" took "+d.Round(time.Microsecond).String())
 }
 
+// mostL1 is the largest ℓ₁ weight in scaled units, where ‖A‖ is near 1. It leaves nothing but H = 0; a larger one may
+// be no number any more.
+const mostL1 = 1e300
+
 // mostNumbers bounds the size of an H and of an r×r matrix: rows may be padded, and addresses have some 48
 // bits.
 const mostNumbers = min(math.MaxInt/16, 1<<44)
@@ -360,7 +364,7 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 		default:
 			p.l1[j] = opt.L1[j]
 		}
-		p.l1[j] = p.l1[j] * c * math.Sqrt(c) // F grows by c², ‖H_:,j‖₁ by √c
+		p.l1[j] = min(p.l1[j]*c*math.Sqrt(c), mostL1) // F grows by c², ‖H_:,j‖₁ by √c
 	}
 	return p, nil
 }

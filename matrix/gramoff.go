@@ -16,9 +16,16 @@ import (
 // digits: a millionth.
 const offEnough = 0x1p-20
 
+// offNoise is the part of Σ(XᵀX)² below which a difference is nothing but rounding, for points with signs, of which no
+// better sum is at hand.
+const offNoise = 0x1p-48
+
 // withoutDiagonal returns what is left of all = Σ(u²·w_i·w_j·A_ij)² without the diagonal.
 func (m *GramOperator) withoutDiagonal(all, u float64, w []float64, workers int) float64 {
 	off := max(0, all-diagSumSq(m.diag, u, w))
+	if _, signed := m.points.(signedPoints); signed && off <= offNoise*all {
+		return 0
+	}
 	x, dense := m.points.(*Dense)
 	if !dense || off >= offEnough*all {
 		return off

@@ -208,3 +208,29 @@ func TestLowRankRefuses(t *testing.T) {
 	}()
 	_, _ = NewLowRank(one.dense(), []float64{1, 2}, 1)
 }
+
+// TestLowRankOffNothing: what rounding leaves of a low rank without its diagonal, where that is all of it, is 0, and a
+// millionth of it off the diagonal is not.
+func TestLowRankOffNothing(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		lambda := []float64{rng.Float64(), rng.Float64(), rng.Float64()}
+		u := NewDense(2, 3, []float64{rng.Float64(), rng.Float64(), 0, 0, 0, rng.Float64()})
+		a, err := NewLowRank(u, lambda, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.OffDiagonal().Norm(); got != 0 {
+			t.Errorf("seed %d: a diagonal matrix without its diagonal has the norm %v", seed, got)
+		}
+		u.Set(1, 1, 1e-6) // A_12 = λ₂·u₁₂·1e-6
+		if a, err = NewLowRank(u, lambda, 1); err != nil {
+			t.Fatal(err)
+		}
+		entry := math.Sqrt(2) * lambda[1] * u.At(0, 1) * 1e-6
+		rounding := 0x1p-50 * a.Norm() * a.Norm() // of squares
+		if got := a.OffDiagonal().Norm(); entry > 1e-7*a.Norm() && !(math.Abs(got*got-entry*entry) <= rounding) {
+			t.Errorf("seed %d: ‖A‖ off the diagonal is %v, want %v", seed, got, entry)
+		}
+	}
+}
