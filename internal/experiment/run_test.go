@@ -550,6 +550,12 @@ func TestHindered(t *testing.T) {
 			t.Errorf("%s: %v, want %s%s", name, err, file, tc.want)
 		}
 	}
+	// Negative entries are something that a method refuses.
+	store(t, data, "minus", "A.mtx", &matio.Table{Dense: matrix.NewDense(2, 2, []float64{1, -1, -1, 1})})
+	out, err = Run(context.Background(), mustParse(t, "plan p\nexperiment e\ndata minus\nrank 2\nsweeps 1\nmethod mu\n"), Options{Dir: t.TempDir(), Data: data})
+	if err != nil || out.Made != 1 || len(out.Refused) != 1 || len(out.Failed) != 0 || !strings.Contains(out.Refused[0], "negative") {
+		t.Errorf("%+v, %v", out, err)
+	}
 	store(t, data, "bad", "A.mtx", &matio.Table{Sparse: graph})
 	if out, err := Run(context.Background(), mustParse(t, text), Options{Dir: dir, Data: data}); out.Before != 3 || out.Made != 3 || out.NotMade != 4 || err == nil {
 		t.Errorf("%+v, %v", out, err)
