@@ -339,3 +339,49 @@ func TestBoundOfFailedPairs(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundOfMissingCopies: pairs that are right give no bound if a limit on the products ended the search for further
+// copies of a multiple eigenvalue among them.
+func TestBoundOfMissingCopies(t *testing.T) {
+	const n, r = 1800, 20
+	ptr, col := []int64{0}, []int32(nil)
+	clique := func(size int) {
+		first := int32(len(ptr) - 1)
+		for range size {
+			for l := range int32(size) {
+				col = append(col, first+l)
+			}
+			ptr = append(ptr, int64(len(col)))
+		}
+	}
+	for range 12 {
+		clique(30)
+	}
+	for size := 29; len(ptr) <= n; size = max(0, size-1) {
+		if clique(size); size == 0 {
+			ptr = append(ptr, int64(len(col)))
+		}
+	}
+	c, err := matrix.NewCSR(n, n, ptr, col, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := mustCSR(t, c)
+	p := mustProblem(t, a, r)
+	pairs, err := matrix.Eigen(t.Context(), p.a, r, matrix.EigenOptions{MaxProducts: p.boundProducts(r, 1)})
+	if err != nil || !pairs.Limited || len(pairs.Failed) > 0 {
+		t.Fatalf("%v, %d pairs failed, limited %v: this shows nothing", err, len(pairs.Failed), pairs.Limited)
+	}
+	res := &Result{LowerBound: math.NaN()}
+	if p.bound(t.Context(), CheapBound, 1, res); !math.IsNaN(res.LowerBound) {
+		t.Errorf("bound %v, want none", res.LowerBound)
+	}
+	left := 0.0
+	for size := 29 - (r - 12); size > 0; size-- { // without the r largest
+		left += float64(size * size)
+	}
+	want := math.Sqrt(left) / a.Norm()
+	if p.bound(t.Context(), AnyBound, 1, res); !(math.Abs(res.LowerBound-want) <= 1e-9) {
+		t.Errorf("bound %v, want %v", res.LowerBound, want)
+	}
+}

@@ -198,6 +198,61 @@ func TestCompressedExpands(t *testing.T) {
 	run.end()
 }
 
+// TestCompressedRises: if the objective of A has risen while a low rank was in its place, A takes over from the last H
+// that was looked at, without momentum.
+func TestCompressedRises(t *testing.T) {
+	for _, f := range operatorForms(t, 120, 1) {
+		p, _, run := startRun(t, f.a, 4, RowBlock{Block: 32, Compress: 6, First: FirstRows, NoMomentum: true}, Options{Start: Random{}})
+		if run.p == p {
+			t.Fatalf("%s: not compressed", f.name)
+		}
+		for range 5 {
+			run.sweep(never)
+		}
+		want := slices.Clone(run.safe) // the start
+		run.safeF = 0                  // no objective is as low
+		for run.p != p {
+			if rep := run.sweep(never); !rep.provisional || run.sweeps > compressedCheck {
+				t.Fatalf("%s, sweep %d: provisional %v, and A has not taken over", f.name, run.sweeps, rep.provisional)
+			}
+		}
+		if !slices.Equal(run.hv, want) || run.beta != 0 || run.sweeps != compressedCheck {
+			t.Errorf("%s: A takes over after %d sweeps, with β = %v, from the H looked at: %v", f.name, run.sweeps, run.beta, slices.Equal(run.hv, want))
+		}
+		run.findGram() // as the next sweep does
+		if err := run.verify(); err != nil {
+			t.Errorf("%s: %v", f.name, err)
+		}
+		run.end()
+	}
+}
+
+// TestCompressedEnds: a run that ends while a low rank is in the place of A returns the better of the last H and the last
+// one looked at, by the objective of A.
+func TestCompressedEnds(t *testing.T) {
+	for _, f := range operatorForms(t, 120, 1) {
+		p, _, run := startRun(t, f.a, 4, RowBlock{Block: 32, Compress: 6, First: FirstRows}, Options{Start: Random{}})
+		for range 5 {
+			run.sweep(never)
+		}
+		if run.p == p || !run.report.provisional {
+			t.Fatalf("%s: not compressed, or the last sweep was looked at", f.name)
+		}
+		last, looked := run.publish().Clone(), run.safe
+		whole := p.measure(last)
+		run.findGram()
+		low := run.objective(run.innerOf(run.p.a.NewProduct(run.h, 1)))
+		if d := math.Abs(low - whole.objective()); !(d > 1e6*run.noise()) {
+			t.Fatalf("%s: objectives of A and of the low rank are %v apart: this shows nothing", f.name, d)
+		}
+		run.safeF = (low + whole.objective()) / 2
+		kept := run.end()
+		if isLast := slices.Equal(kept.Data(), last.Data()); isLast != (whole.objective() < low) || isLast == slices.Equal(run.hv, looked) {
+			t.Errorf("%s: the last H is kept: %v; its objective is %v, by the low rank %v", f.name, isLast, whole.objective(), low)
+		}
+	}
+}
+
 // TestCompressedSparse: a low rank in place of a sparse A may be indefinite, so nothing of ⟨A_BB·d, d⟩ is
 // guessed, and momentum may take H below zero. When A itself takes over, there are no guesses either, and
 // momentum takes nothing below zero.
@@ -211,18 +266,20 @@ func TestCompressedSparse(t *testing.T) {
 			}
 		}
 	}
-	_, _, run := startRun(t, mustCSR(t, sparseOf(t, d)), r, RowBlock{Compress: 20, First: FirstRows}, Options{Start: Random{}})
-	defer run.end()
-	if run.p == run.full {
-		t.Fatal("not compressed")
-	}
-	run.sweep(never)
-	if run.guesses || run.guessed > 0 || run.least == 0 {
-		t.Errorf("with the low rank: guesses %v, %d of them, least %v", run.guesses, run.guessed, run.least)
-	}
-	run.expand()
-	if run.guesses || run.least != 0 {
-		t.Errorf("with A: guesses %v, least %v", run.guesses, run.least)
+	for _, block := range []int{0, 16} { // in blocks with fewer rows than the low rank has columns, its products have terms
+		_, _, run := startRun(t, mustCSR(t, sparseOf(t, d)), r, RowBlock{Block: block, Compress: 20, First: FirstRows}, Options{Start: Random{}})
+		if run.p == run.full {
+			t.Fatal("not compressed")
+		}
+		run.sweep(never)
+		if run.guesses || run.guessed > 0 || run.least == 0 || (run.termProduct != nil) != (block == 16) {
+			t.Errorf("block %d, with the low rank: guesses %v, %d of them, least %v, terms %v", block, run.guesses, run.guessed, run.least, run.termProduct != nil)
+		}
+		run.expand()
+		if run.guesses || run.least != 0 {
+			t.Errorf("block %d, with A: guesses %v, least %v", block, run.guesses, run.least)
+		}
+		run.end()
 	}
 }
 

@@ -91,6 +91,9 @@ func TestOptionsRefused(t *testing.T) {
 		{"negative kicks", a, 2, Options{Kicks: -1}, ErrOption},
 		{"−1 runs at once", a, 2, Options{AtOnce: -1}, ErrOption},
 		{"negative threads", a, 2, Options{Threads: -1}, ErrOption},
+		{"a change that is NaN", a, 2, Options{Stop: Stop{RelChange: math.NaN()}}, ErrOption},
+		{"a bound before the first", a, 2, Options{Bound: NoBound - 1}, ErrOption},
+		{"a bound after the last", a, 2, Options{Bound: AnyBound + 1}, ErrOption},
 		{"three weights for two columns", a, 2, Options{L1: []float64{1, 2, 3}}, ErrOption},
 		{"a negative weight", a, 2, Options{L1: []float64{-1}}, ErrOption},
 		{"an infinite weight", a, 2, Options{L1: []float64{math.Inf(1), 0}}, ErrOption},
@@ -686,6 +689,93 @@ func TestStartIsBestMultiple(t *testing.T) {
 	}
 }
 
+// TestLimitWhileFalling: a run from turned eigenvectors that a limit ends while its error still falls fast has not
+// converged, however small its KKT residual is.
+func TestLimitWhileFalling(t *testing.T) {
+	for _, tc := range []struct {
+		status Status
+		turned bool
+		rate   float64
+		want   Status
+	}{
+		{SweepLimit, true, 0.1, SweepLimit}, {TimeLimit, true, 0.1, TimeLimit}, {SweepLimit, true, 1e-9, Converged}, {TimeLimit, true, 1e-9, Converged},
+		{TimeLimit, false, 0.1, Converged}, {Interrupted, true, 1e-9, Interrupted}, {Converged, true, 0.1, Converged},
+	} {
+		p := mustProblem(t, mustDense(t, fill(6, func(i, l int) float64 { return float64((l + 1) / (i + 1)) })), 3)
+		p.turned = tc.turned
+		h := matrix.NewDense(6, 3, nil)
+		for j := range 3 { // half of the identity
+			h.Set(j, j, math.Sqrt(p.scale))
+		}
+		f := p.measure(h)
+		c := &course{p: p, ctx: t.Context(), limits: Stop{}.limits(), clk: newClock(time.Now), status: tc.status, res: &Result{Sweeps: 3},
+			h: h, objective: f.objective(), last: falling{objective: f.objective(), sweep: 3, rates: [2]float64{tc.rate, tc.rate}}}
+		if res, err := c.close(); err != nil || res.Status != tc.want {
+			t.Errorf("%+v: %v, %v", tc, res.Status, err)
+		}
+	}
+}
+
+// TestNothingToSay: H = 0 is the answer for A = 0, and no note gives advice against it.
+func TestNothingToSay(t *testing.T) {
+	for _, ignore := range []bool{false, true} {
+		a := matrix.NewDense(3, 3, nil)
+		if ignore {
+			a.Set(1, 1, 2)
+		}
+		for _, start := range []Start{nil, Zero{}, Random{}} {
+			res := factorize(t, mustDense(t, a), 2, Options{Start: start, IgnoreDiagonal: ignore})
+			if res.Status != Converged || res.RelErr != 0 || len(res.Notes) > 0 {
+				t.Errorf("diagonal ignored %v, from %s: %v, error %v, notes %q", ignore, res.Start, res.Status, res.RelErr, res.Notes)
+			}
+		}
+	}
+}
+
+// TestPowerOf4: the scale of A is a power of 4 that brings ‖A‖ to between 1 and 4, or as near as it can and still be a
+// normal number.
+func TestPowerOf4(t *testing.T) {
+	for _, c := range []struct{ norm, want float64 }{
+		{0, 1}, {1, 1}, {3.9, 1}, {4, 0x1p-2}, {0.99, 4}, {0x1p-1022, 0x1p1022}, {5e-324, 0x1p1022}, {0x1p1022, 0x1p-1022}, {math.MaxFloat64, 0x1p-1022},
+	} {
+		if got := powerOf4(c.norm); got != c.want {
+			t.Errorf("norm %v: scale %v, want %v", c.norm, got, c.want)
+		}
+	}
+}
+
+// TestStartWithoutBestMultiple: a start has numbers, and some above 0, where no multiple of it is the best one: where ℓ₁
+// weights leave nothing but 0 along the ray, they do not count, and where without the diagonal ‖HHᵀ‖ is 0 the start stays.
+func TestStartWithoutBestMultiple(t *testing.T) {
+	a := mustDense(t, instance.FullRank(12, 1))
+	weighed, err := newProblem(a, 3, &Options{L1: []float64{10 * math.Pow(a.Norm(), 1.5)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, want := matrix.NewDense(12, 3, nil), matrix.NewDense(12, 3, nil)
+	if err := (Random{}).fill(weighed, h, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Random{}).fill(mustProblem(t, a, 3), want, 0); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(h.Data(), want.Data()) {
+		t.Errorf("with large weights the start is %v, without them %v", h.Data(), want.Data())
+	}
+	without, err := newProblem(a, 3, &Options{IgnoreDiagonal: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h = matrix.NewDense(12, 3, nil)
+	for j := range 3 {
+		h.Set(4*j, j, 0.5)
+	}
+	want = h.Clone()
+	if without.rescale(h); !slices.Equal(h.Data(), want.Data()) {
+		t.Errorf("rows that are orthogonal, without the diagonal: %v, want %v", h.Data(), want.Data())
+	}
+}
+
 // TestLimitAtAConvergedPoint: a run that a limit ends at a point whose KKT residual is within the tolerance
 // has converged, whatever residual was seen on the way.
 func TestLimitAtAConvergedPoint(t *testing.T) {
@@ -841,6 +931,32 @@ func TestOutgrown(t *testing.T) {
 	}
 }
 
+// TestOutgrownFar: rows whose squared length float64 cannot hold are compared with ‖A‖ all the same, and a weight on
+// one column does not bound the other.
+func TestOutgrownFar(t *testing.T) {
+	for _, norm := range []float64{1, 0x1p1022, 0x1p-1022} {
+		p := &problem{n: 4, r: 2, ignoreDiag: true, l1: make([]float64, 2)}
+		h := matrix.NewDense(4, 2, nil)
+		for i, v := range []float64{0.5, 3, 4, 1} { // ‖h‖² of 0.5, 18, 32 and 2 times ‖A‖
+			h.Set(i, 0, v*math.Sqrt(norm))
+			h.Set(i, 1, v*math.Sqrt(norm))
+		}
+		want := "row 3 has ‖h‖² = 32·‖A‖, and rows above ‖A‖ number 3 in all"
+		if note := p.outgrown(h, norm); !strings.Contains(note, want) {
+			t.Errorf("‖A‖ = %v: %q, want %q", norm, note, want)
+		}
+		for _, c := range []struct {
+			l1   [2]float64
+			told bool
+		}{{[2]float64{1, 0}, true}, {[2]float64{1, 2}, false}} { // a column without a weight is not bounded
+			p.l1 = c.l1[:]
+			if note := p.outgrown(h, norm); (note != "") != c.told {
+				t.Errorf("‖A‖ = %v, weights %v: %q, want a note: %v", norm, c.l1, note, c.told)
+			}
+		}
+	}
+}
+
 // TestRelChangeAtZero: RelChange ends a run on an A of rank r exactly, whose summed objective may come out below 0.
 func TestRelChangeAtZero(t *testing.T) {
 	const n, r = 20, 3
@@ -858,6 +974,31 @@ func TestRelChangeAtZero(t *testing.T) {
 				t.Errorf("%s, seed %d: %v after %d sweeps, relative error %v", s.Name(), seed, res.Status, res.Sweeps, res.RelErr)
 			}
 		}
+	}
+}
+
+// TestProgressAtZero: the error that is told of an answer that is exact up to rounding is a number, though its summed
+// objective may come out below 0.
+func TestProgressAtZero(t *testing.T) {
+	p := &problem{norm: 2}
+	if got := p.relErrOf(-0x1p-60); got != 0 {
+		t.Errorf("an objective below 0 by rounding is told as an error of %v", got)
+	}
+	const n = 20
+	d := matrix.NewDense(n, n, nil)
+	for i := range n {
+		for l := range n {
+			d.Set(i, l, float64(i%7+1)*float64(l%7+1)/10)
+		}
+	}
+	for seed := range uint64(12) {
+		opt := Options{Solver: RowBlock{}, Start: Random{}, Seed: seed, Stop: Stop{Sweeps: 100, KKT: -1}}
+		opt.Progress = func(now Progress) {
+			if !(now.RelErr >= 0 && now.RelErr <= 1) || !(now.KKT >= 0) {
+				t.Errorf("seed %d, sweep %d: told an error of %v and a KKT residual of %v", seed, now.Sweep, now.RelErr, now.KKT)
+			}
+		}
+		factorize(t, mustDense(t, d), 2, opt)
 	}
 }
 

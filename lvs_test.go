@@ -173,14 +173,14 @@ func TestLvSStatistics(t *testing.T) {
 func TestLvSStops(t *testing.T) {
 	looks := 0
 	stop := func() bool { looks++; return looks > 3 }
-	if omega := sampleWeights([]float64{2, 1e-15}, 1<<40, uniform{}, stop); omega != nil || looks != 4 {
+	if omega := sampleWeights([]float64{2, 1e-15}, math.MaxInt32, uniform{}, stop); omega != nil || looks != 4 {
 		t.Errorf("weights %v after %d looks", omega, looks)
 	}
 	a, err := matrix.FromDense(matrix.NewDense(4, 4, []float64{1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0}), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := Factorize(context.Background(), a, 1, Options{Solver: LvS{Samples: 1 << 50}, Stop: Stop{Sweeps: -1, KKT: -1, Time: time.Millisecond}})
+	res, err := Factorize(context.Background(), a, 1, Options{Solver: LvS{Samples: math.MaxInt32}, Stop: Stop{Sweeps: -1, KKT: -1, Time: time.Millisecond}})
 	if err != nil || res.Status != TimeLimit || !(res.RelErr <= 1) {
 		t.Errorf("%+v, %v", res, err)
 	}

@@ -1137,6 +1137,54 @@ func TestRowBlockAlike(t *testing.T) {
 	}
 }
 
+// TestAlikeFromRest: a sweep of the rows that are alike begins where the sweep before it has ended, without momentum. So
+// the rows that it leaves alone are not below zero where momentum would have put them.
+func TestAlikeFromRest(t *testing.T) {
+	const n, r, sweeps, each = 60, 3, 60, 5
+	w := matrix.NewDense(n, r, nil)
+	u := uniform{5}
+	for k := range w.Data() {
+		w.Data()[k] = max(0, u.at(uint64(k))-0.4)
+	}
+	for j := range r { // items 0 and 1 are all but the same
+		w.Set(0, j, 0.3)
+		w.Set(1, j, 0.3*(1+1e-6))
+	}
+	a := mustDense(t, fill(n, func(i, l int) float64 { return kernel.Dot(w.Row(i), w.Row(l)) + 0.1*u.at(uint64(1000+i*n+l)) }))
+	with := 0
+	for made := each; made <= sweeps; made += each {
+		p, _, run := startRun(t, a, r, RowBlock{Compress: NoCompression, Joint: NoJoint}, Options{Start: Random{}})
+		for range made {
+			run.sweep(never)
+		}
+		if run.beta > 0 {
+			with++
+		}
+		copy(run.h.Row(1), run.h.Row(0))
+		run.findGram()
+		before := slices.Clone(run.hv)
+		f := p.measure(run.publish())
+		run.safeF = f.objective()
+		run.fell = math.Inf(1) // so rows do not gain more alone than the sweep did
+		if !run.doubt() || !run.onlyAlike {
+			t.Fatalf("after %d sweeps: rows alike alone: %v, want a sweep of those", made, run.onlyAlike)
+		}
+		if run.beta != 0 || run.tk != 1 {
+			t.Errorf("after %d sweeps: momentum %v goes on, from t = %v", made, run.beta, run.tk)
+		}
+		run.sweep(never)
+		for i := range n {
+			if i > 1 && !slices.Equal(run.h.Row(i), before[i*run.pitch:(i+1)*run.pitch]) {
+				t.Errorf("after %d sweeps: row %d is %v, want %v as before", made, i, run.h.Row(i), before[i*run.pitch:(i+1)*run.pitch])
+			}
+		}
+		run.end()
+	}
+	if with < sweeps/each/2 {
+		t.Errorf("%d of %d runs had momentum: this shows nothing", with, sweeps/each)
+	}
+}
+
 // listed returns d as a CSR of its nonzero entries.
 func listed(d *matrix.Dense) *matrix.CSR {
 	n, cols := d.Dims()
@@ -1240,6 +1288,35 @@ func TestEstimateOfNothing(t *testing.T) {
 	}
 	if got := s.estimate(); !(got >= 0 && got <= 1) {
 		t.Errorf("estimated %v between looks", got)
+	}
+}
+
+// TestEstimateAtRest: where no row moves and the KKT residual is 0, the estimate is 0, now and later.
+func TestEstimateAtRest(t *testing.T) {
+	identity := fill(4, func(i, l int) float64 { return float64((l + 1) / (i + 1)) })
+	_, _, run := startRun(t, mustDense(t, identity), 4, RowBlock{}, Options{Start: Given{identity}})
+	defer run.end()
+	for range 40 {
+		run.sweep(never)
+		if got := run.estimate(); got != 0 || run.trust != 1 {
+			t.Fatalf("sweep %d: estimated %v, with trust %v", run.sweeps, got, run.trust)
+		}
+	}
+}
+
+// TestStillIsTold: a sweep that changes nothing tells the objective, whose turn it may not be for long, so the run ends.
+func TestStillIsTold(t *testing.T) {
+	a, err := matrix.Normalized(mustDense(t, fill(4, func(i, l int) float64 { return float64((l + 1) / (i + 1)) })), 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := matrix.NewDense(4, 4, nil)
+	for i := range 4 {
+		start.Set(i, i, 1)
+	}
+	res := factorize(t, a, 4, Options{Solver: RowBlock{CheckEvery: 1000}, Start: Given{start}, Stop: Stop{Sweeps: 50, KKT: -1}})
+	if res.Status != Stalled || res.Sweeps > 10 || !(res.RelErr <= 1e-6) {
+		t.Errorf("%v after %d sweeps at relative error %v", res.Status, res.Sweeps, res.RelErr)
 	}
 }
 

@@ -776,6 +776,38 @@ func TestFindGramAfter(t *testing.T) {
 	}
 }
 
+// TestPiecesOfWideRows: where a row of H has more numbers than a piece, a piece is a row, and has room. That takes more
+// columns than a test of sweeps has the memory for.
+func TestPiecesOfWideRows(t *testing.T) {
+	const n, pitch = 40, 1 << 15
+	_, _, s := startRun(t, mustDense(t, instance.FullRank(n, 1)), 4, RowBlock{Block: 16}, Options{Start: Random{}, Threads: 1})
+	defer s.end()
+	s.pitch = pitch
+	for _, narrow := range []bool{false, true} {
+		if narrow {
+			s.rounded.now = make([]float32, 1)
+		}
+		handed := make([]int, n)
+		s.inParts(func(_, lo, hi int) {
+			if lo%pitch != 0 || hi != lo+pitch {
+				panic("not a row") // or the pieces never come to an end
+			}
+			handed[lo/pitch]++
+		})
+		if slices.Min(handed) != 1 || slices.Max(handed) != 1 {
+			t.Errorf("in float32 %v: rows are handed over %v times", narrow, handed)
+		}
+	}
+	s.rounded.now = nil
+	s.makeRooms()
+	for k := range s.parts {
+		if room, narrow := s.rounded.rooms[k], s.rounded.narrow[k]; len(room) < pitch || len(narrow) < pitch {
+			t.Errorf("part %d has room for %d and %d numbers, a row has %d", k, len(room), len(narrow), pitch)
+		}
+	}
+	s.pitch = 4
+}
+
 // TestTermsAddUp: for sparse points, the terms that the passes get for a block add up to its rows of A·H.
 func TestTermsAddUp(t *testing.T) {
 	a, err := matrix.Gram(instance.Text(90, 200, 12, 1), matrix.Columns, 1)

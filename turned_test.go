@@ -361,6 +361,36 @@ func TestRootsOfFewValues(t *testing.T) {
 	}
 }
 
+// TestRootsOfNone: a low rank with no positive eigenvalue has no roots, and its start is random.
+func TestRootsOfNone(t *testing.T) {
+	u := matrix.NewDense(30, 2, nil)
+	for k := range u.Data() {
+		u.Data()[k] = uniform{1}.at(uint64(k))
+	}
+	a, err := matrix.NewLowRank(u, []float64{-1, -0.5}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := mustProblem(t, a, 3)
+	if top, err := p.roots(); err != nil || len(top.values) != 0 {
+		t.Fatalf("roots %+v, %v", top, err)
+	}
+	h := matrix.NewDense(30, 3, nil)
+	if err := (TSVDStart{}).fill(p, h, 0); err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range h.Data() {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			t.Fatalf("number %d of the start is %v", k, v)
+		}
+	}
+	for _, start := range []Start{nil, TSVDStart{}} {
+		if res := factorize(t, a, 3, Options{Start: start, Stop: Stop{Sweeps: 50}}); !(math.Abs(res.RelErr-1) <= 1e-6) {
+			t.Errorf("from %s: relative error %v, where H = 0 is the best", res.Start, res.RelErr)
+		}
+	}
+}
+
 // TestFillColumns: columns of zeros get about the length of the shortest other column, or about 1 if all are
 // zero. They depend on the run.
 func TestFillColumns(t *testing.T) {

@@ -53,6 +53,8 @@ func TestMTX(t *testing.T) {
 		{name: "four sizes", text: mtx("coordinate real general", "2 2 1 1\n"), wrong: []string{":2: ", "3 whole numbers"}},
 		{name: "negative size", text: mtx("coordinate real general", "2 -2 1\n"), wrong: []string{":2: "}},
 		{name: "oblong symmetric", text: mtx("coordinate real symmetric", "2 3 0\n"), wrong: []string{":2: ", "2×3"}},
+		{name: "hollow", text: mtx("coordinate real general", "9000000 9000000 1\n1 1 1\n"), wrong: []string{":2: ", "9000000×9000000 is declared for 1 entry, more than 1000 ", "is the size wrong?"}},
+		{name: "hollow with two entries", text: mtx("coordinate real general", "9000000 9000000 2\n1 1 1\n2 2 1\n"), wrong: []string{":2: ", "for 2 entries, more than 1000 "}},
 		{name: "too few", text: mtx("coordinate real general", "2 2 3\n1 1 1\n2 2 2\n%%%\n"), wrong: []string{"A.mtx:5: ", "2 of 3 entries"}},
 		{name: "too many", text: mtx("coordinate real general", "2 2 1\n1 1 1\n2 2 2\n"), wrong: []string{"A.mtx:4: ", "more than the 1 entries"}},
 		{name: "row 0", text: mtx("coordinate real general", "2 2 1\n0 1 1\n"), wrong: []string{":3: ", "(0, 1)", "count from 1"}},

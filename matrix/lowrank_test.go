@@ -78,6 +78,27 @@ func TestLowRankCancels(t *testing.T) {
 	}
 }
 
+// TestLowRankNothing: where columns cancel but for rounding, the norm is a number, and about 0.
+func TestLowRankNothing(t *testing.T) {
+	for seed := range 40 {
+		u := NewDense(9, 3, nil)
+		for i := range u.rows {
+			v := math.Sin(float64(1 + i + 10*seed))
+			u.Set(i, 0, v)
+			u.Set(i, 1, v)
+			u.Set(i, 2, v)
+		}
+		part := float64(seed+1) / 50
+		a, err := NewLowRank(u, []float64{part, 1 - part, -1}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !(a.Norm() >= 0 && a.Norm() <= 1e-6) {
+			t.Errorf("λ = %v, %v, −1: the norm is %v", part, 1-part, a.Norm())
+		}
+	}
+}
+
 // TestLowRankBlocks checks block products with the first negative λ in any block of features: at its
 // beginning, within it and at its end.
 func TestLowRankBlocks(t *testing.T) {

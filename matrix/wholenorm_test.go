@@ -96,6 +96,22 @@ func TestWholeNorm(t *testing.T) {
 	}
 }
 
+// TestWholeValuesOfOne: rows of one entry could be multiplied in 32 bits where their values no longer fit in 16.
+func TestWholeValuesOfOne(t *testing.T) {
+	for _, c := range []struct {
+		value float64
+		right bool
+	}{{math.MaxInt16, true}, {-math.MaxInt16, true}, {math.MaxInt16 + 1, false}, {-46000, false}} {
+		m, err := NewCSR(1, 1, []int64{0, 1}, []int32{0}, []float64{c.value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if val, ok := m.wholeValues(1, 1); ok != c.right || ok && float64(val[0]) != c.value {
+			t.Errorf("%v: accepted as whole %t, %v", c.value, ok, val)
+		}
+	}
+}
+
 // TestWholeNormRefuses: an entry that is not a whole number, or with which sums could leave 32 bits, is
 // refused wherever it is, and the norm is right all the same.
 func TestWholeNormRefuses(t *testing.T) {

@@ -939,14 +939,23 @@ func TestHoldDir(t *testing.T) {
 		t.Fatalf("after release, with the probe of another run in it: %v", err)
 	}
 	release()
-	if err := os.Remove(probe); err != nil {
-		t.Fatal(err)
-	}
 	if err := os.WriteFile(filepath.Join(dir, "H.npy"), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := holdDir(dir); err == nil || exitCode(err) != 2 || !strings.Contains(err.Error(), "is not empty") {
-		t.Errorf("a directory with a file: error %v, want one that says it is not empty", err)
+	var probes []string // directories list their files in any order
+	for k := range 8 {
+		probes = append(probes, filepath.Join(dir, fmt.Sprintf(".symnmf-%d", k+1)))
+		if err := os.WriteFile(probes[k], nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := holdDir(dir); err == nil || exitCode(err) != 2 || !strings.Contains(err.Error(), "is not empty: it has H.npy;") {
+		t.Errorf("a directory with a file and probes: error %v, want one that says it is not empty and names the file", err)
+	}
+	for _, probe := range probes {
+		if err := os.Remove(probe); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 || entries[0].Name() != "H.npy" {
 		t.Errorf("the directory holds %v, want H.npy alone", entries)

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"symnmf"
 )
 
 // header returns the header of a plan's records, as Run writes it.
@@ -38,6 +40,15 @@ func mustOpen(t *testing.T, dir string, p *Plan) *Log {
 func record(k int) *Record {
 	return &Record{Key: fmt.Sprintf("e/demo:karate/r=2/cd-cyclic-rand/seed=%d", k), Experiment: "e", Task: TaskFit, RelErr: Number(float64(k) / 7),
 		KKT: Number(math.NaN()), Notes: []string{"naïve <note>\n"}, Trace: &Trace{Sweep: []int{0, 1}, Seconds: []float64{0, 0.5}, RelErr: []Number{1, 0.25}, KKT: []Number{0, 0.125}}}
+}
+
+// TestNotesOfResult: a record has the notes of a result, and after them how long its parts took.
+func TestNotesOfResult(t *testing.T) {
+	var r Record
+	r.take(&symnmf.Result{Notes: []string{"a", "b"}, Times: []string{"the first stage took 1s"}})
+	if want := []string{"a", "b", "the first stage took 1s"}; !slices.Equal(r.Notes, want) {
+		t.Errorf("notes %q, want %q", r.Notes, want)
+	}
 }
 
 // TestLineChecksum: a change is noticed, whichever byte of a line it is in.

@@ -87,6 +87,11 @@ func TestTeamUneven(t *testing.T) {
 			t.Errorf("%d parts, %d at a time: no panic", c.parts, c.most)
 		}
 	}
+	for _, parts := range []int{-1, partMask + 1} {
+		if panics(func() { NewTeam(1).Do(parts, func(int) {}) }) == nil {
+			t.Errorf("%d parts: no panic", parts)
+		}
+	}
 }
 
 // TestNearest: shares end where the work of the parts before is nearest to what it should be.
