@@ -162,6 +162,7 @@ type coupled struct {
 	// is computed again afterwards.
 	update func(x, y *iterate)
 	again  bool     // update changed nothing, but would another time
+	cut    bool     // update changed nothing, since the run has to end
 	blind  bool     // of what is known of y, update uses y.h only
 	only   *iterate // tests: the factor to return, whichever is better
 }
@@ -193,7 +194,10 @@ func (s *coupled) sweep(stop func() bool) (rep sweepReport) {
 			rep.cut = true
 			break
 		}
-		s.update(f.x, f.y)
+		if s.update(f.x, f.y); s.cut {
+			s.cut, rep.cut = false, true
+			break
+		}
 		look := func() { rep.changed |= f.x.look().changed }
 		if s.blind {
 			s.p.aside(look)

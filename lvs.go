@@ -94,7 +94,7 @@ func (s *sampled) draw(x, y *iterate) {
 	u := uniform{key: kernel.Key(p.seed, ^s.number, s.drawn)}
 	omega := sampleWeights(leverage(y.h, p.workers), s.method.Samples, u, p.stop)
 	s.drawn++
-	if omega == nil {
+	if s.cut = omega == nil; s.cut {
 		return
 	}
 	scale := func(rows []float64) { // multiplies them by √ω

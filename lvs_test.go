@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -175,6 +176,14 @@ func TestLvSStops(t *testing.T) {
 	stop := func() bool { looks++; return looks > 3 }
 	if omega := sampleWeights([]float64{2, 1e-15}, math.MaxInt32, uniform{}, stop); omega != nil || looks != 4 {
 		t.Errorf("weights %v after %d looks", omega, looks)
+	}
+	run := runOn(t, LvS{Samples: math.MaxInt32}, mustDense(t, matrix.NewDense(3, 3, []float64{1, 1, 0, 1, 1, 0, 0, 0, 0})), 1)
+	defer run.end()
+	copy(run.h.h.Data(), []float64{1, 1, 1e-8}) // the last row has a score, of which all samples come
+	run.p.stop = func() bool { return true }
+	before := run.w.h.Clone()
+	if rep := run.sweep(never); !rep.cut || rep.changed != 0 || !slices.Equal(run.w.h.Data(), before.Data()) {
+		t.Errorf("a sweep whose draws a limit ends: %+v, W is %v, was %v", rep, run.w.h.Data(), before.Data())
 	}
 	a, err := matrix.FromDense(matrix.NewDense(4, 4, []float64{1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0}), 0)
 	if err != nil {

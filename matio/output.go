@@ -219,7 +219,7 @@ func AtomicContext(ctx context.Context, name string, content func(w io.Writer) e
 	}
 	target, err := replace.Target(name) // of a link to a file that does not exist yet, that file
 	if err != nil {
-		return fmt.Errorf("matio: %w", err)
+		return fmt.Errorf("matio: cannot write %s: %w", name, err)
 	}
 	for range 100 { // another program may have taken the name
 		temp := filepath.Join(filepath.Dir(target), fmt.Sprintf(".symnmf-%016x.tmp", rand.Uint64()))

@@ -187,7 +187,8 @@ func run(args []string) error {
 	case *hash:
 		mode = c.hash
 	}
-	return cmp.Or(mode(log), log.failed)
+	err = mode(log)
+	return cmp.Or(err, log.failed)
 }
 
 func (c *config) setKnob(text string) error {

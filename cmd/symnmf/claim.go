@@ -12,21 +12,31 @@ import (
 // takeDir makes the directory for this run and, without force, holds it for this run until leave is called.
 // leave removes the directories that takeDir has made and that are still empty.
 func takeDir(dir string, force bool) (leave func(), err error) {
+	unfinished.Lock()
 	made, err := claimDir(dir)
+	unfinished.made[dir] = made
+	unfinished.Unlock()
+	clean := func() {
+		unfinished.Lock()
+		removeEmpty(made)
+		delete(unfinished.made, dir)
+		unfinished.Unlock()
+	}
 	if err != nil {
+		clean()
 		return nil, err
 	}
 	if force {
-		return func() { removeEmpty(made) }, nil
+		return clean, nil
 	}
 	release, err := holdDir(dir)
 	if err != nil {
-		removeEmpty(made)
+		clean()
 		return nil, err
 	}
 	return func() {
 		release()
-		removeEmpty(made)
+		clean()
 	}, nil
 }
 
@@ -109,7 +119,7 @@ func claimFile(name string) error {
 	}
 	target, err := replace.Target(name)
 	if err != nil {
-		return cannotWrite(name, err)
+		return fmt.Errorf("cannot write %s: %w", name, reason(err))
 	}
 	if err := probe(filepath.Dir(target)); err != nil {
 		return cannotWrite(name, err)
@@ -119,10 +129,10 @@ func claimFile(name string) error {
 
 // probe creates a file in a directory and removes it.
 func probe(dir string) error {
-	f, err := os.CreateTemp(dir, ".symnmf-*")
+	f, err := replace.Begin(func() (*os.File, error) { return os.CreateTemp(dir, ".symnmf-*") })
 	if err != nil {
 		return err
 	}
 	f.Close()
-	return os.Remove(f.Name())
+	return replace.Remove(f.Name())
 }

@@ -200,10 +200,13 @@ func catchSignals() (ctx context.Context, release func()) {
 // that, with its exit code.
 func dieOf(sig syscall.Signal) {
 	unfinished.Lock() // for good
-	for dir := range unfinished.dirs {
+	replace.RemoveAll()
+	for dir := range unfinished.dirs { // in which no file can begin any more
 		os.RemoveAll(dir)
 	}
-	replace.RemoveAll()
+	for _, made := range unfinished.made {
+		removeEmpty(made)
+	}
 	signal.Reset(sig)
 	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(sig) == nil {
 		time.Sleep(time.Second) // for the signal to arrive
@@ -211,12 +214,14 @@ func dieOf(sig syscall.Signal) {
 	os.Exit(exitCode(signalError{sig}))
 }
 
-// unfinished holds the directories of files that do not have their final names yet. The files are renamed
-// under the lock, so when dieOf ends the process either all of them have their names or none.
+// unfinished holds the directories of files that do not have their final names yet, and for each directory of a run
+// those that were made for it. The files are renamed under the lock, so when dieOf ends the process either all of them
+// have their names or none.
 var unfinished = struct {
 	sync.Mutex
 	dirs map[string]bool
-}{dirs: map[string]bool{}}
+	made map[string][]string // inner ones first
+}{dirs: map[string]bool{}, made: map[string][]string{}}
 
 // makeAside makes a directory for unfinished files inside dir. remove deletes it.
 func makeAside(dir string) (aside string, remove func(), err error) {

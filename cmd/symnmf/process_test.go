@@ -343,6 +343,45 @@ func TestDieOf(t *testing.T) {
 	}
 }
 
+// TestDieOfMany: nor does a process that writes many files, at whatever moment the signal comes; and a directory that it
+// has made for them goes, too, if it is empty.
+func TestDieOfMany(t *testing.T) {
+	if dir := os.Getenv("SYMNMF_TEST_DIES_IN"); dir != "" {
+		if _, err := takeDir(filepath.Join(dir, "made", "inner"), false); err != nil {
+			t.Fatal(err)
+		}
+		var files []outFile
+		for k := range 40 {
+			files = append(files, outFile{fmt.Sprint("file", k), func(w io.Writer) error { _, err := w.Write([]byte("text")); return err }})
+		}
+		go func() {
+			for {
+				writeFiles(context.Background(), dir, files)
+			}
+		}()
+		time.Sleep(20 * time.Millisecond)
+		dieOf(syscall.SIGTERM)
+	}
+	for range 5 {
+		dir := t.TempDir()
+		cmd := exec.Command(os.Args[0], "-test.run=^TestDieOfMany$")
+		cmd.Env = append(os.Environ(), "SYMNMF_TEST_DIES_IN="+dir)
+		text, err := cmd.CombinedOutput()
+		if code := exitOf(t, err); code != -int(syscall.SIGTERM) {
+			t.Errorf("exit code %d, want the signal %d: %s", code, syscall.SIGTERM, text)
+		}
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if !strings.HasPrefix(f.Name(), "file") {
+				t.Errorf("%s is left", f.Name())
+			}
+		}
+	}
+}
+
 // TestSignalWhilePrinting: a second signal ends the process at once, here while it prints the clusters to a
 // pipe that nobody reads.
 func TestSignalWhilePrinting(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,8 +33,10 @@ func newScore(s *streams) *cobra.Command {
 		Short: "compare clusters with known classes: NMI, ARI, accuracy, purity, modularity",
 		Long: `Compare CLUSTERS, a clusters.tsv of fit or any list of labels, with LABELS, the list of known
 classes. Each line of a list holds a label (a number or a name), or an id, a tab and a label. Items
-are matched by id if both files have ids, otherwise by position. A first line whose label is cluster,
-label or class, or whose id is id, is a header.
+are matched by id if both files have ids, otherwise by position.
+
+A first line that says label, cluster or class, after id if there are ids, is a header. One that
+says only one of the two is one if its label does not occur again.
 
 Unassigned items (cluster 0 of a clusters.tsv with all its columns) are scored in two ways: left
 out, and as one more class.`,
@@ -128,8 +129,9 @@ func (f *scoreFlags) run(s *streams) error {
 }
 
 // readLabels reads a labeling. Each line holds one label, or an id, a label and perhaps more fields,
-// separated by tabs. The first line is a header if its label is "cluster", "label" or "class", or its id is
-// "id". It warns if the first line looks like another header.
+// separated by tabs. The first line is a header if its label is "cluster", "label" or "class" or, where there are
+// ids, if its id is "id"; but if only one of the two is so, not if the label occurs again. It warns where that is in
+// doubt.
 func readLabels(s *streams, name string) (*labeling, error) {
 	in := s.in
 	l := &labelReader{labeling: labeling{name: name}, seen: map[string]int{}, next: 1}
@@ -159,8 +161,12 @@ func readLabels(s *streams, name string) (*labeling, error) {
 			if err := l.end(); err != nil {
 				return nil, err
 			}
-			if like := l.likeHeader(); like != "" {
-				s.warn(fmt.Sprintf("%s:1: taken as an item, though %q looks like the title of a column, since %s: if it is one, name it label", l.name, l.class[0], like))
+			doubt, err := l.doubt()
+			if err != nil {
+				return nil, err
+			}
+			if doubt != "" {
+				s.warn(l.name + ":1: " + doubt)
 			}
 			return &l.labeling, nil
 		case err != nil:
@@ -180,7 +186,8 @@ type labelReader struct {
 	seen   map[string]int // the line of each id
 	fields int            // fields of a record that count, 1 or 2; 0 before the first record
 	next   int            // the next line
-	headed bool           // the first line is a header
+	header []string       // the fields of the first line if it was taken as a header
+	likely bool           // of which only one is a title that headers have
 }
 
 // add adds a record. line and last are the lines in which its first and its last field begin.
@@ -191,9 +198,11 @@ func (l *labelReader) add(record []string, line, last int) error {
 	l.next = last + strings.Count(record[len(record)-1], "\n") + 1
 	if l.fields == 0 {
 		l.fields = min(len(record), 2)
-		title := slices.Contains([]string{"cluster", "label", "class"}, strings.ToLower(strings.TrimSpace(record[l.fields-1])))
-		if title || l.fields == 2 && strings.EqualFold(strings.TrimSpace(record[0]), "id") {
-			l.headed, l.fitted = true, slices.Equal(record, clustersHeader)
+		titled := slices.Contains([]string{"cluster", "label", "class"}, strings.ToLower(strings.TrimSpace(record[l.fields-1])))
+		id := strings.EqualFold(strings.TrimSpace(record[0]), "id")
+		if titled || id && l.fields == 2 {
+			l.header, l.likely = []string{strings.Clone(record[0]), strings.Clone(record[l.fields-1])}, l.fields == 2 && !(titled && id)
+			l.fitted = slices.Equal(record, clustersHeader)
 			return nil
 		}
 	}
@@ -232,10 +241,30 @@ func (l *labelReader) wrong(err error) error {
 	return fmt.Errorf("reading %s: %w", l.name, err)
 }
 
+// doubt says why the first line may have been taken for what it is not, or "". It also corrects that: a likely header
+// whose label occurs again is an item.
+func (l *labelReader) doubt() (string, error) {
+	switch {
+	case l.likely && slices.Contains(l.class, strings.TrimSpace(l.header[1])):
+		if again, ok := l.seen[l.header[0]]; ok {
+			return "", inputf("%s:%d: id %q was already on line 1", l.name, again, l.header[0])
+		}
+		l.ids, l.class = slices.Insert(l.ids, 0, l.header[0]), slices.Insert(l.class, 0, strings.TrimSpace(l.header[1]))
+	case l.likely:
+		return fmt.Sprintf("%q with %q is taken as a header: begin the file with another, id and label, if it is an item", l.header[0], l.header[1]), nil
+	case l.header == nil:
+		if why := l.likeHeader(); why != "" {
+			return fmt.Sprintf("taken as an item, though %q looks like the title of a column, since %s: if it is one, name it label", l.class[0], why), nil
+		}
+	}
+	return "", nil
+}
+
 // likeHeader says why the first line looks like a header that is not known as one: its label, which is not a
 // number, occurs nowhere else, and all others are numbers or occur again. It returns "" if it does not.
 func (l *labelReader) likeHeader() string {
-	if l.headed || len(l.class) < 3 || isNumber(l.class[0]) {
+	alone := []string{"noise", "outlier", "none", "na", "n/a", "unknown", "unassigned", "other"} // labels that may be among numbers
+	if len(l.class) < 3 || isNumber(l.class[0]) || slices.Contains(alone, strings.ToLower(l.class[0])) {
 		return ""
 	}
 	times, numbers := map[string]int{}, true
@@ -504,5 +533,9 @@ func (r *report) print(w io.Writer) {
 
 // fourDigits writes a score with four decimals, and 0 without a sign.
 func fourDigits(x number) string {
-	return fmt.Sprintf("%.4f", math.Round(float64(x)*1e4)/1e4+0)
+	text := fmt.Sprintf("%.4f", float64(x))
+	if text == "-0.0000" {
+		return text[1:]
+	}
+	return text
 }

@@ -231,10 +231,6 @@ func (f *similarityFlags) run(s *streams) error {
 	if f.resistance > 0 {
 		f.warnOfCuts(d, res)
 	}
-	if res.Of > 0 && res.Draws >= res.Of {
-		d.warnings = append(d.warnings, fmt.Sprintf("%d draws are no fewer than the %d edges: a larger EPS or a smaller --draws leaves out more of them",
-			res.Draws, res.Of))
-	}
 	ids := []string(d.ids())
 	t := &matio.Table{Sparse: res.S, RowIDs: ids, ColIDs: ids, Symmetric: true, Eps: d.eps}
 	rec.Warnings = append(append([]string{}, d.warnings...), losses(t, f.out, f.to)...)
@@ -266,17 +262,22 @@ func (f *similarityFlags) run(s *streams) error {
 	return w.Flush()
 }
 
-// warnOfCuts warns if cuts may be further off than --resistance says.
+// warnOfCuts warns if cuts may be further off than --resistance says, or if there is no use in drawing edges.
 func (f *similarityFlags) warnOfCuts(d *dataset, res *matrix.ResistanceSample) {
+	warn := func(format string, args ...any) { d.warnings = append(d.warnings, fmt.Sprintf(format, args...)) }
+	few := float64(res.Draws) < res.Enough
 	switch {
 	case f.resistance >= 1:
-		d.warnings = append(d.warnings, fmt.Sprintf("--resistance %v: with 1 or more it guarantees nothing about cuts", f.resistance))
-	case float64(res.Draws) < res.Enough:
-		d.warnings = append(d.warnings, fmt.Sprintf("--resistance %v: cuts may be further off than that, since it takes %.0f draws, not %d", f.resistance, res.Enough, res.Draws))
+		warn("--resistance %v: with 1 or more it guarantees nothing about cuts", f.resistance)
+	case few:
+		warn("--resistance %v: cuts may be further off than that, since it takes %.10g draws, not %d", f.resistance, res.Enough, res.Draws)
+	}
+	if res.Of > 0 && res.Draws >= res.Of && !few {
+		warn("%d draws are no fewer than the %d edges: a larger EPS or a smaller --draws leaves out more of them", res.Draws, res.Of)
 	}
 	kept := &dataset{table: res.S, items: similarity}
 	if parts, _ := kept.components(true); parts > res.Components {
-		d.warnings = append(d.warnings, fmt.Sprintf("the edges drawn leave %d components of %d: cuts between them are 0", parts, res.Components))
+		warn("the edges drawn have %d components, all edges %d: cuts between these parts are 0", parts, res.Components)
 	}
 }
 

@@ -30,10 +30,10 @@ func giveNames(p *report.Page) {
 	taken := map[string]bool{}
 	give := func(name *string) {
 		own := *name
-		for k := 2; taken[own]; k++ {
+		for k := 2; taken[strings.ToLower(own)]; k++ { // on some systems case does not tell files apart
 			own = fmt.Sprintf("%s-%d", *name, k)
 		}
-		taken[own] = true
+		taken[strings.ToLower(own)] = true
 		*name = own
 	}
 	for _, s := range p.Sections {

@@ -273,7 +273,7 @@ type Log struct {
 // must be of the same plan and, unless mixed is set, of the same version and machine.
 func openLog(dir string, h Header, mixed bool) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, fmt.Errorf("cannot make the directory of the records: %w", err)
+		return nil, fmt.Errorf("cannot make the directory %s: %w", dir, err)
 	}
 	name := filepath.Join(dir, RecordsFile)
 	if _, err := os.Stat(name + ".gz"); err == nil {

@@ -12,13 +12,15 @@ import (
 // mostLinks is how many links in a row Target follows, as many as Linux does.
 const mostLinks = 40
 
-// Target returns the file to which name leads, through any number of links. The file need not exist.
+// Target returns the file to which name leads, through any number of links. The file need not exist. Its folder is
+// given without links, and with no "..", which would be another folder if the name before it is a link. It is an error
+// if name is an existing file that no path leads to, such as /dev/fd/5 of one that has been removed.
 func Target(name string) (string, error) {
 	at := name
-	for range mostLinks {
+	for range mostLinks + 1 {
 		info, err := os.Lstat(at)
 		if os.IsNotExist(err) || err == nil && info.Mode()&os.ModeSymlink == 0 {
-			return at, nil
+			return checked(name, resolved(at))
 		}
 		if err != nil {
 			return "", err
@@ -27,17 +29,38 @@ func Target(name string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if filepath.IsAbs(link) {
-			at = link
-			continue
+		if !filepath.IsAbs(link) {
+			dir, _ := filepath.Split(at)
+			link = dir + link
 		}
-		dir, err := filepath.EvalSymlinks(filepath.Dir(at)) // or .. in the link would leave the wrong folder
-		if err != nil {
-			return "", err
-		}
-		at = filepath.Join(dir, link)
+		at = link
 	}
-	return "", fmt.Errorf("%s: more than %d links in a row", name, mostLinks)
+	return "", fmt.Errorf("more than %d links in a row", mostLinks)
+}
+
+// resolved returns the path of a file with the links in its folder followed, if the folder exists.
+func resolved(at string) string {
+	dir, file := filepath.Split(at)
+	if dir == "" || file == "" || file == ".." {
+		return at
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return at
+	}
+	return filepath.Join(real, file)
+}
+
+// checked returns target unless name is another existing file.
+func checked(name, target string) (string, error) {
+	old, err := os.Stat(name)
+	if err != nil {
+		return target, nil
+	}
+	if now, err := os.Stat(target); err != nil || !os.SameFile(old, now) {
+		return "", fmt.Errorf("it leads to %s, which is not that file", target)
+	}
+	return target, nil
 }
 
 // unfinished holds the names of the files that Begin has made and that nothing has renamed or removed yet.
@@ -69,11 +92,11 @@ func Finish(name, target string) error {
 }
 
 // Remove removes a file of Begin.
-func Remove(name string) {
+func Remove(name string) error {
 	unfinished.Lock()
 	defer unfinished.Unlock()
-	os.Remove(name)
 	delete(unfinished.names, name)
+	return os.Remove(name)
 }
 
 // RemoveAll removes all files that are not finished, and leaves Begin, Finish and Remove waiting for good. The process
