@@ -125,6 +125,11 @@ func TestRun(t *testing.T) {
 	if text, err = os.ReadFile(lines); err != nil || strings.Count(string(text), `"row":"dense A/zero"`) != 4 {
 		t.Errorf("four hashes should have been added:\n%s", text)
 	}
+	if _, err := os.Stat("/dev/full"); err == nil {
+		if err := run([]string{"-data", dir, "-json", "/dev/full", "-hash", "-rows", "dense A/zero"}); err == nil || !strings.Contains(err.Error(), "-json: ") {
+			t.Errorf("a run whose lines cannot be written: error %v", err)
+		}
+	}
 	for _, bad := range [][]string{{"-method", "nothing"}, {"-set", "passes=0"}, {"-method", "auto", "-set", "passes=2"}, {"-rows", "("}, {"-repeats", "0"}, {"-orders", "0"}, {"-ignore-diagonal"}, {"-written"}, {"more"}} {
 		if err := run(append([]string{"-list"}, bad...)); err == nil {
 			t.Errorf("%q: no error", bad)

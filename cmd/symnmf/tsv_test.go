@@ -112,6 +112,7 @@ func TestWarnOfZeros(t *testing.T) {
 		{&matio.Table{Dense: matrix.NewDense(3, 3, nil)}, "a.csv", ""},
 		{&matio.Table{Sparse: empty(n)}, "a", ""}, // writing reports the error
 		{&matio.Table{Sparse: empty(3), RowIDs: []string{"3", "-1", "2"}}, "a.edges", "edges has integer ids in increasing order when it is read, so the items get another order than here"},
+		{&matio.Table{Sparse: empty(3), RowIDs: []string{"3", "-1", "2"}}, "a.csv", ""},
 		{&matio.Table{Sparse: empty(3), RowIDs: []string{"-1", "2", "30"}}, "a.edges", ""},
 		{&matio.Table{Sparse: empty(3), RowIDs: []string{"3", "1", "02"}}, "a.edges", ""},
 		{&matio.Table{Sparse: empty(3), RowIDs: []string{"3", "1", "1000000000000000000"}}, "a.edges", ""},
