@@ -210,10 +210,8 @@ func AtomicContext(ctx context.Context, name string, content func(w io.Writer) e
 			return err
 		}
 		return f.Close()
-	case err == nil && isStream(old, os.Stdout):
-		return write(os.Stdout)
-	case err == nil && isStream(old, os.Stderr):
-		return write(os.Stderr)
+	case err == nil && replace.Stream(old) != nil:
+		return write(replace.Stream(old))
 	case err == nil:
 		perm = old.Mode().Perm()
 	}
@@ -259,9 +257,4 @@ func AtomicContext(ctx context.Context, name string, content func(w io.Writer) e
 	}
 	done = true
 	return nil
-}
-
-func isStream(file os.FileInfo, stream *os.File) bool {
-	info, err := stream.Stat()
-	return err == nil && os.SameFile(file, info)
 }

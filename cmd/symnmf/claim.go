@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,32 +13,46 @@ import (
 // takeDir makes the directory for this run and, without force, holds it for this run until leave is called.
 // leave removes the directories that takeDir has made and that are still empty.
 func takeDir(dir string, force bool) (leave func(), err error) {
-	unfinished.Lock()
-	made, err := claimDir(dir)
-	unfinished.made[dir] = made
-	unfinished.Unlock()
-	clean := func() {
+	const tries = 100
+	for range tries {
 		unfinished.Lock()
-		removeEmpty(made)
-		delete(unfinished.made, dir)
+		made, err := claimDir(dir)
+		unfinished.made[dir] = made
 		unfinished.Unlock()
-	}
-	if err != nil {
-		clean()
+		clean := func() { forget(dir, made) }
+		if err != nil {
+			clean()
+			return nil, err
+		}
+		if force {
+			return clean, nil
+		}
+		release, err := holdDir(dir)
+		switch {
+		case err == nil:
+			return func() {
+				clean() // before another run can hold it
+				release()
+			}, nil
+		case err == errMoved:
+			clean()
+			continue
+		case errors.As(err, new(heldError)):
+			forget(dir, nil) // the directories are the other run's now
+		default:
+			clean()
+		}
 		return nil, err
 	}
-	if force {
-		return clean, nil
-	}
-	release, err := holdDir(dir)
-	if err != nil {
-		clean()
-		return nil, err
-	}
-	return func() {
-		release()
-		clean()
-	}, nil
+	return nil, usagef("-o %s: other runs make and remove it all the time", dir)
+}
+
+// forget removes the directories made for dir that are empty, and no longer counts them as unfinished.
+func forget(dir string, made []string) {
+	unfinished.Lock()
+	defer unfinished.Unlock()
+	removeEmpty(made)
+	delete(unfinished.made, dir)
 }
 
 // claimDir makes the directory and checks that files can be created in it, before the work begins. It returns
@@ -60,17 +75,33 @@ func claimDir(dir string) (made []string, err error) {
 	return made, nil
 }
 
+// heldError says that another run holds a directory.
+type heldError struct{ error }
+
+func (e heldError) Unwrap() error { return e.error }
+
+// errMoved says that another run has removed a directory since it was claimed.
+var errMoved = errors.New("the directory has been removed")
+
 // holdDir holds an empty directory for this run until release is called. It returns an error if another run
-// holds the directory or if it is no longer empty. It locks the directory and writes nothing, so nothing is
-// left behind however this process ends.
+// holds the directory, if it is no longer empty, or if it is no longer there. It locks the directory and writes
+// nothing, so nothing is left behind however this process ends.
 func holdDir(dir string) (release func(), err error) {
 	f, err := os.Open(dir)
-	if err != nil {
+	switch {
+	case os.IsNotExist(err):
+		return nil, errMoved
+	case err != nil:
 		return nil, cannotWrite(dir, err)
 	}
 	if !lock(f) {
 		f.Close()
-		return nil, usagef("-o %s: another run is about to write there; --force writes into it anyway", dir)
+		return nil, heldError{usagef("-o %s: another run is about to write there; --force writes into it anyway", dir)}
+	}
+	locked, err1 := f.Stat()
+	if now, err2 := os.Stat(dir); err1 != nil || err2 != nil || !os.SameFile(locked, now) {
+		f.Close()
+		return nil, errMoved
 	}
 	entries, err := f.Readdirnames(-1)
 	if err != nil {
@@ -114,7 +145,7 @@ func claimFile(name string) error {
 		return cannotWrite(name, err)
 	case err == nil && old.IsDir():
 		return fmt.Errorf("cannot write the file %s: it is a directory", name)
-	case err == nil && !old.Mode().IsRegular(): // a pipe or a device, which is written to directly
+	case err == nil && (!old.Mode().IsRegular() || replace.Stream(old) != nil): // they are written to directly
 		return nil
 	}
 	target, err := replace.Target(name)

@@ -164,11 +164,7 @@ func (s *streams) paint(text, color string) string {
 // nohup, goes on ignoring it.
 func catchSignals() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(caught, syscall.SIGHUP)
-	}
+	caught := notified()
 	released, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -193,6 +189,32 @@ func catchSignals() (ctx context.Context, release func()) {
 		close(released)
 		cancel(nil)
 		<-done
+	})
+}
+
+// notified returns a channel of the signals that end a process.
+func notified() chan os.Signal {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(caught, syscall.SIGHUP)
+	}
+	return caught
+}
+
+// dieClean lets a signal end the process as usual, but without what is unfinished, until stop is called.
+func dieClean() (stop func()) {
+	caught, stopped := notified(), make(chan struct{})
+	go func() {
+		select {
+		case s := <-caught:
+			dieOf(s.(syscall.Signal))
+		case <-stopped:
+		}
+	}()
+	return sync.OnceFunc(func() {
+		signal.Stop(caught)
+		close(stopped)
 	})
 }
 

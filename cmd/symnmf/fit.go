@@ -360,6 +360,8 @@ func (f *fitFlags) run(s *streams) error {
 	if err != nil {
 		return err
 	}
+	stop := dieClean()
+	defer stop()
 	leave, err := f.claim()
 	if err != nil {
 		return err
@@ -380,6 +382,7 @@ func (f *fitFlags) run(s *streams) error {
 
 	ctx, release := catchSignals()
 	defer release()
+	stop()
 	if f.verbose && !f.quiet {
 		var atOnce string
 		if need.atOnce > 1 {

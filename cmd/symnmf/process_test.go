@@ -343,6 +343,29 @@ func TestDieOf(t *testing.T) {
 	}
 }
 
+// TestDieClean: a signal before the work begins leaves no directory that was made for the answer.
+func TestDieClean(t *testing.T) {
+	if dir := os.Getenv("SYMNMF_TEST_DIES_EARLY"); dir != "" {
+		stop := dieClean()
+		if _, err := takeDir(filepath.Join(dir, "a", "b"), false); err != nil {
+			t.Fatal(err)
+		}
+		syscall.Kill(os.Getpid(), syscall.SIGINT)
+		time.Sleep(time.Minute)
+		stop()
+	}
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestDieClean$")
+	cmd.Env = append(os.Environ(), "SYMNMF_TEST_DIES_EARLY="+dir)
+	text, err := cmd.CombinedOutput()
+	if code := exitOf(t, err); code != -int(syscall.SIGINT) {
+		t.Errorf("exit code %d, want the signal %d: %s", code, syscall.SIGINT, text)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
+		t.Errorf("the directory holds %v, %v, want nothing", files, err)
+	}
+}
+
 // TestDieOfMany: nor does a process that writes many files, at whatever moment the signal comes; and a directory that it
 // has made for them goes, too, if it is empty.
 func TestDieOfMany(t *testing.T) {

@@ -1014,3 +1014,45 @@ func TestManyClasses(t *testing.T) {
 		}
 	}
 }
+
+// TestTakeDir: a run that finds a directory held leaves what was made for it, and whoever made it removes it if it stays
+// empty, while it still holds it.
+func TestTakeDir(t *testing.T) {
+	outer := filepath.Join(t.TempDir(), "outer")
+	dir := filepath.Join(outer, "inner")
+	leave, err := takeDir(dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := takeDir(dir, false); err == nil {
+		again()
+		t.Log("directories cannot be locked here")
+	} else if exitCode(err) != 2 || !strings.Contains(err.Error(), "another run is about to write there") {
+		t.Errorf("a second run: %v", err)
+	} else if _, err := os.Stat(dir); err != nil {
+		t.Errorf("the second run has removed the directory of the first: %v", err)
+	}
+	if leave(); len(unfinished.made) != 0 {
+		t.Errorf("still unfinished: %v", unfinished.made)
+	}
+	if _, err := os.Stat(outer); !os.IsNotExist(err) {
+		t.Errorf("empty directories are left: %v", err)
+	}
+	if _, err := holdDir(dir); err != errMoved {
+		t.Errorf("a directory that has been removed: %v", err)
+	}
+	leave, err = takeDir(dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "H.npy"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	if _, err := takeDir(dir, false); err == nil || !strings.Contains(err.Error(), "is not empty: it has H.npy") {
+		t.Errorf("a directory with an answer: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "H.npy")); err != nil {
+		t.Error(err)
+	}
+}

@@ -20,6 +20,9 @@ func Target(name string) (string, error) {
 	for range mostLinks + 1 {
 		info, err := os.Lstat(at)
 		if os.IsNotExist(err) || err == nil && info.Mode()&os.ModeSymlink == 0 {
+			if at == name {
+				return resolved(at), nil
+			}
 			return checked(name, resolved(at))
 		}
 		if err != nil {
@@ -51,16 +54,29 @@ func resolved(at string) string {
 	return filepath.Join(real, file)
 }
 
-// checked returns target unless name is another existing file.
+// checked returns target unless name is another existing file. It looks again where others may be replacing that.
 func checked(name, target string) (string, error) {
-	old, err := os.Stat(name)
-	if err != nil {
-		return target, nil
+	const looks = 10
+	for range looks {
+		old, err := os.Stat(name)
+		if err != nil {
+			return target, nil
+		}
+		if now, err := os.Stat(target); err == nil && os.SameFile(old, now) {
+			return target, nil
+		}
 	}
-	if now, err := os.Stat(target); err != nil || !os.SameFile(old, now) {
-		return "", fmt.Errorf("it leads to %s, which is not that file", target)
+	return "", fmt.Errorf("it leads to %s, which is not that file", target)
+}
+
+// Stream returns standard output or standard error if that goes to the file, and nil otherwise.
+func Stream(file os.FileInfo) *os.File {
+	for _, stream := range []*os.File{os.Stdout, os.Stderr} {
+		if info, err := stream.Stat(); err == nil && os.SameFile(file, info) {
+			return stream
+		}
 	}
-	return target, nil
+	return nil
 }
 
 // unfinished holds the names of the files that Begin has made and that nothing has renamed or removed yet.
