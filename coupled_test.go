@@ -611,12 +611,12 @@ func TestCoupledEnds(t *testing.T) {
 // that it stands still.
 func TestSpectralAtRest(t *testing.T) {
 	const n = 12
-	star := matrix.NewDense(n, n, nil)
-	for i := 1; i < n; i++ {
-		star.Set(0, i, 1)
-		star.Set(i, 0, 1)
-	}
-	a := mustDense(t, star)
+	a := mustDense(t, fill(n, func(i, l int) float64 { // a star
+		if min(i, l) == 0 && i != l {
+			return 1
+		}
+		return 0
+	}))
 	res := factorize(t, a, 4, Options{Solver: SNMPBB{}, Start: SVDStart{}, Stop: Stop{KKT: -1}})
 	if want := math.Sqrt(0.5); res.Status != Stalled || res.Sweeps > 5 || !(math.Abs(res.RelErr-want) <= 1e-12) {
 		t.Fatalf("%v after %d sweeps with error %v, want %v", res.Status, res.Sweeps, res.RelErr, want)

@@ -319,11 +319,32 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
+// dying is where a test runs again in a process of its own, which a signal then ends.
+const dying = "SYMNMF_TEST_DIES_IN"
+
+// left runs the test again with a directory named by dying, and returns what is left there once the signal has ended
+// the process.
+func left(t *testing.T, sig syscall.Signal) []os.DirEntry {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), dying+"="+dir)
+	text, err := cmd.CombinedOutput()
+	if code := exitOf(t, err); code != -int(sig) {
+		t.Errorf("exit code %d, want the signal %d: %s", code, sig, text)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 // TestDieOf: a process that a second signal ends while it writes a file leaves nothing of that file.
 func TestDieOf(t *testing.T) {
-	if name := os.Getenv("SYMNMF_TEST_DIES"); name != "" { // in the process that dies
-		writeFile(context.Background(), name, func(w io.Writer) error {
-			if files, err := os.ReadDir(filepath.Dir(name)); err != nil || len(files) != 1 {
+	if dir := os.Getenv(dying); dir != "" {
+		writeFile(context.Background(), filepath.Join(dir, "out.mtx"), func(w io.Writer) error {
+			if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
 				t.Fatalf("%v, %v, want one unfinished file", files, err)
 			}
 			dieOf(syscall.SIGTERM)
@@ -331,21 +352,14 @@ func TestDieOf(t *testing.T) {
 		})
 		return
 	}
-	dir := t.TempDir()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestDieOf$")
-	cmd.Env = append(os.Environ(), "SYMNMF_TEST_DIES="+filepath.Join(dir, "out.mtx"))
-	text, err := cmd.CombinedOutput()
-	if code := exitOf(t, err); code != -int(syscall.SIGTERM) {
-		t.Errorf("exit code %d, want the signal %d: %s", code, syscall.SIGTERM, text)
-	}
-	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
-		t.Errorf("the directory holds %v, %v, want nothing", files, err)
+	if files := left(t, syscall.SIGTERM); len(files) != 0 {
+		t.Errorf("the directory holds %v, want nothing", files)
 	}
 }
 
 // TestDieClean: a signal before the work begins leaves no directory that was made for the answer.
 func TestDieClean(t *testing.T) {
-	if dir := os.Getenv("SYMNMF_TEST_DIES_EARLY"); dir != "" {
+	if dir := os.Getenv(dying); dir != "" {
 		stop := dieClean()
 		if _, err := takeDir(filepath.Join(dir, "a", "b"), false); err != nil {
 			t.Fatal(err)
@@ -354,22 +368,15 @@ func TestDieClean(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 	}
-	dir := t.TempDir()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestDieClean$")
-	cmd.Env = append(os.Environ(), "SYMNMF_TEST_DIES_EARLY="+dir)
-	text, err := cmd.CombinedOutput()
-	if code := exitOf(t, err); code != -int(syscall.SIGINT) {
-		t.Errorf("exit code %d, want the signal %d: %s", code, syscall.SIGINT, text)
-	}
-	if files, err := os.ReadDir(dir); err != nil || len(files) != 0 {
-		t.Errorf("the directory holds %v, %v, want nothing", files, err)
+	if files := left(t, syscall.SIGINT); len(files) != 0 {
+		t.Errorf("the directory holds %v, want nothing", files)
 	}
 }
 
 // TestDieOfMany: nor does a process that writes many files, at whatever moment the signal comes; and a directory that it
 // has made for them goes, too, if it is empty.
 func TestDieOfMany(t *testing.T) {
-	if dir := os.Getenv("SYMNMF_TEST_DIES_IN"); dir != "" {
+	if dir := os.Getenv(dying); dir != "" {
 		if _, err := takeDir(filepath.Join(dir, "made", "inner"), false); err != nil {
 			t.Fatal(err)
 		}
@@ -386,18 +393,7 @@ func TestDieOfMany(t *testing.T) {
 		dieOf(syscall.SIGTERM)
 	}
 	for range 5 {
-		dir := t.TempDir()
-		cmd := exec.Command(os.Args[0], "-test.run=^TestDieOfMany$")
-		cmd.Env = append(os.Environ(), "SYMNMF_TEST_DIES_IN="+dir)
-		text, err := cmd.CombinedOutput()
-		if code := exitOf(t, err); code != -int(syscall.SIGTERM) {
-			t.Errorf("exit code %d, want the signal %d: %s", code, syscall.SIGTERM, text)
-		}
-		files, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range files {
+		for _, f := range left(t, syscall.SIGTERM) {
 			if !strings.HasPrefix(f.Name(), "file") {
 				t.Errorf("%s is left", f.Name())
 			}
