@@ -397,9 +397,11 @@ func (p *problem) finish(res *Result, h *matrix.Dense, known *figures, status St
 		for k, v := range data {
 			data[k] = v * s
 		}
-		var left figures // products may be too small for a number
-		p.count(h, &left)
-		res.ZeroColumns, res.ZeroRows = left.zeroCols, left.zeroRows
+		if s < 1 { // products may be too small for a number
+			var left figures
+			p.count(h, &left)
+			res.ZeroColumns, res.ZeroRows = left.zeroCols, left.zeroRows
+		}
 	}
 	res.H = h
 	return res

@@ -195,7 +195,11 @@ func AtomicContext(ctx context.Context, name string, content func(w io.Writer) e
 	write := func(w io.Writer) error { return content(untilDone{ctx, w}) }
 	var f *os.File
 	perm := os.FileMode(0o666)
+	var stream *os.File
 	old, err := os.Stat(name)
+	if err == nil {
+		stream = replace.Stream(old)
+	}
 	switch {
 	case err != nil && !os.IsNotExist(err):
 		return fmt.Errorf("matio: %w", err)
@@ -210,8 +214,8 @@ func AtomicContext(ctx context.Context, name string, content func(w io.Writer) e
 			return err
 		}
 		return f.Close()
-	case err == nil && replace.Stream(old) != nil:
-		return write(replace.Stream(old))
+	case stream != nil:
+		return write(stream)
 	case err == nil:
 		perm = old.Mode().Perm()
 	}

@@ -103,32 +103,26 @@ func holdDir(dir string) (release func(), err error) {
 		f.Close()
 		return nil, errMoved
 	}
-	entries, err := f.Readdirnames(-1)
-	if err != nil {
+	if err := empty(dir); err != nil {
 		f.Close()
-		return nil, cannotWrite(dir, err)
-	}
-	if name := occupant(entries); name != "" {
-		f.Close()
-		return nil, notEmpty(dir, name)
+		return nil, err
 	}
 	return func() { f.Close() }, nil
 }
 
-// occupant returns the first entry of a directory that no run has made there for a moment (see probe) or left, and ""
-// if there is none.
-func occupant(entries []string) string {
-	for _, name := range entries {
-		if !strings.HasPrefix(name, ".symnmf-") {
-			return name
+// empty returns an error if the directory has an entry other than what runs make there for a moment (see probe), or
+// cannot be read.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return cannotWrite(dir, err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".symnmf-") {
+			return usagef("-o %s: the directory is not empty: it has %s; --force writes into it anyway", dir, e.Name())
 		}
 	}
-	return ""
-}
-
-// notEmpty returns the error of a directory that is not empty.
-func notEmpty(dir, entry string) error {
-	return usagef("-o %s: the directory is not empty: it has %s; --force writes into it anyway", dir, entry)
+	return nil
 }
 
 // removeEmpty removes the directories that are empty.

@@ -241,14 +241,9 @@ func (f *fitFlags) checkOut(in io.Reader) error {
 	if f.out == "" {
 		return nil
 	}
-	if !f.force {
-		entries, _ := os.ReadDir(f.out)
-		names := make([]string, len(entries))
-		for k, e := range entries {
-			names[k] = e.Name()
-		}
-		if name := occupant(names); name != "" {
-			return notEmpty(f.out, name)
+	if info, err := os.Stat(f.out); err == nil && info.IsDir() && !f.force {
+		if err := empty(f.out); err != nil {
+			return err
 		}
 	}
 	for _, file := range answerFiles {

@@ -161,11 +161,7 @@ func readLabels(s *streams, name string) (*labeling, error) {
 			if err := l.end(); err != nil {
 				return nil, err
 			}
-			doubt, err := l.doubt()
-			if err != nil {
-				return nil, err
-			}
-			if doubt != "" {
+			if doubt := l.doubt(); doubt != "" {
 				s.warn(l.name + ":1: " + doubt)
 			}
 			return &l.labeling, nil
@@ -198,10 +194,11 @@ func (l *labelReader) add(record []string, line, last int) error {
 	l.next = last + strings.Count(record[len(record)-1], "\n") + 1
 	if l.fields == 0 {
 		l.fields = min(len(record), 2)
-		titled := slices.Contains([]string{"cluster", "label", "class"}, strings.ToLower(strings.TrimSpace(record[l.fields-1])))
+		title := strings.TrimSpace(strings.Clone(record[l.fields-1]))
+		titled := slices.Contains([]string{"cluster", "label", "class"}, strings.ToLower(title))
 		id := strings.EqualFold(strings.TrimSpace(record[0]), "id")
 		if titled || id && l.fields == 2 {
-			l.header, l.likely = []string{strings.Clone(record[0]), strings.Clone(record[l.fields-1])}, l.fields == 2 && !(titled && id)
+			l.header, l.likely = []string{strings.Clone(record[0]), title}, l.fields == 2 && !(titled && id)
 			l.fitted = slices.Equal(record, clustersHeader)
 			return nil
 		}
@@ -241,23 +238,18 @@ func (l *labelReader) wrong(err error) error {
 	return fmt.Errorf("reading %s: %w", l.name, err)
 }
 
-// doubt says why the first line may have been taken for what it is not, or "". It also corrects that: a likely header
-// whose label occurs again is an item.
-func (l *labelReader) doubt() (string, error) {
-	switch {
-	case l.likely && slices.Contains(l.class, strings.TrimSpace(l.header[1])):
-		if again, ok := l.seen[l.header[0]]; ok {
-			return "", inputf("%s:%d: id %q was already on line 1", l.name, again, l.header[0])
-		}
-		l.ids, l.class = slices.Insert(l.ids, 0, l.header[0]), slices.Insert(l.class, 0, strings.TrimSpace(l.header[1]))
-	case l.likely:
-		return fmt.Sprintf("%q with %q is taken as a header: begin the file with another, id and label, if it is an item", l.header[0], l.header[1]), nil
-	case l.header == nil:
-		if why := l.likeHeader(); why != "" {
-			return fmt.Sprintf("taken as an item, though %q looks like the title of a column, since %s: if it is one, name it label", l.class[0], why), nil
-		}
+// doubt says why the first line may have been taken for what it is not, or "".
+func (l *labelReader) doubt() string {
+	if l.likely {
+		return fmt.Sprintf("%q with %q is taken as a header: begin the file with another, id and label, if it is an item", l.header[0], l.header[1])
 	}
-	return "", nil
+	if l.header != nil {
+		return ""
+	}
+	if why := l.likeHeader(); why != "" {
+		return fmt.Sprintf("taken as an item, though %q looks like the title of a column, since %s: if it is one, name it label", l.class[0], why)
+	}
+	return ""
 }
 
 // likeHeader says why the first line looks like a header that is not known as one: its label, which is not a
@@ -292,10 +284,18 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// end returns an error if there are no labels, or if the lines look like ids with labels.
+// end returns an error if there are no labels, or if the lines look like ids with labels. A likely header whose label
+// occurs again becomes the item that it is.
 func (l *labelReader) end() error {
 	if len(l.class) == 0 {
 		return inputf("%s: no labels", l.name)
+	}
+	if l.likely && slices.Contains(l.class, l.header[1]) {
+		if again, ok := l.seen[l.header[0]]; ok {
+			return inputf("%s:%d: id %q was already on line 1", l.name, again, l.header[0])
+		}
+		l.ids, l.class = slices.Insert(l.ids, 0, l.header[0]), slices.Insert(l.class, 0, l.header[1])
+		l.header, l.likely = nil, false
 	}
 	if l.fields == 1 && idsInLabels(l.class) {
 		return inputf("%s:1: %q looks like an id and a label, and so do all other lines: separate an id and its label by a tab", l.name, l.class[0])
