@@ -68,6 +68,7 @@ type edgeRun struct {
 	triples
 	unknown []edgeEnd
 	first   int64     // line of the first edge
+	header  string    // the titles in front of all edges, as a warning shows them
 	zeros   bool      // whether any edge has weight 0
 	ends    []edgeEnd // two for each edge that has a weight but no nodes yet
 	ids     []int64   // ids of ends
@@ -123,10 +124,13 @@ func (r *edgeRun) take(l *lines, before int64) error {
 		weight := 1.0
 		if len(fields) == 3 {
 			if weight, ok = parseFloat(fields[2]); !ok {
-				hint := blanksIn(line, len(fields))
+				hint, first := blanksIn(line, len(fields)), before+int64(len(r.val)) == 0
 				switch {
+				case first && r.header == "" && titles(fields):
+					r.header = fmt.Sprintf("line %d, %s", l.n, show(bytes.TrimSpace(line)))
+					continue
 				case hint != "":
-				case before+int64(len(r.val)) == 0:
+				case first:
 					hint = "; begin a header line with #"
 				case fields[2][0] == '{':
 					hint = "; in networkx, write the list with write_weighted_edgelist, or with data=False"
@@ -147,6 +151,24 @@ func (r *edgeRun) take(l *lines, before int64) error {
 	}
 	return nil
 }
+
+// titles reports whether three fields are the header of edges with weights. The last of them is no number, so they are
+// no edge; but a word that does not name a weight may be a broken number, and is left to be an error.
+func titles(fields [][]byte) bool {
+	for _, field := range fields[:2] {
+		if _, isID := parseID(field); isID {
+			return false
+		}
+	}
+	title := strings.ToLower(string(fields[2]))
+	if strings.Trim(title, "abcdefghijklmnopqrstuvwxyz_-.") != "" { // as of {'weight':2}
+		return false
+	}
+	return title == "w" || slices.ContainsFunc(weightTitles, func(word string) bool { return strings.Contains(title, word) })
+}
+
+// weightTitles are what titles of weights hold: weight itself, combined_score, pearson.correlation, …
+var weightTitles = []string{"weight", "score", "value", "similarity", "correlation", "strength", "confidence", "count"}
 
 // blanksIn returns a hint for a line that tabs cut into two or three fields and blanks into more. It returns
 // "" for other lines.
@@ -211,15 +233,18 @@ func (r *edgeRun) dropNames() int64 {
 type graph struct {
 	entries
 	nodes
-	line  int64 // line of the first edge
-	again bool  // whether a later edge has one of the two nodes of the first
+	header string // the titles in front of the edges, as a warning shows them
+	line   int64  // line of the first edge
+	again  bool   // whether a later edge has one of the two nodes of the first
 }
 
 // merge appends the edges of r.
 func (g *graph) merge(l *lines, r *edgeRun, err error) error {
 	first := len(g.numbers) == 0
 	if err != nil && first { // parse again, this time as the beginning of the file
+		r.header = g.header
 		err = g.parse(l, r, 0)
+		g.header = r.header
 	}
 	if len(r.unknown) > 0 {
 		if wrong := g.name(l, r); wrong != nil {
@@ -292,6 +317,9 @@ func readEdges(in *input) (*Table, error) {
 		return nil, l.errAt(max(l.n, 1), "the file holds no edge")
 	}
 	t := &Table{Eps: 0x1p-53}
+	if g.header != "" {
+		t.Warnings = append(t.Warnings, g.header+", was skipped as a header")
+	}
 	if n > 2 && g.names != nil && g.names[0] != "" && g.names[1] != "" && !g.again {
 		why := ""
 		switch {

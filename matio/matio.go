@@ -45,6 +45,9 @@
 // summed and the duplicate is counted. If both directions occur and their sums differ, A_uv and A_vu keep the
 // given weights and [Table].Symmetric is false. Self-loops are kept and counted.
 //
+// A first line of three words of which the last names a weight, as in "source target weight", is skipped with a
+// warning. Other headers must begin with '#' or '%'.
+//
 // A weight of 0 stores no entry but names its nodes. It is used to write an isolated node, as "u u 0", and an
 // edge in one direction only, as "v u 0" after "u v w". A line "u u 0" is never a duplicate.
 //

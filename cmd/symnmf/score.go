@@ -345,9 +345,6 @@ func newReport(found, truth *labeling, s *streams) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if few := min(classes(a), classes(b)); few >= manyClasses {
-		s.warn(fmt.Sprintf("the accuracy matches %d clusters with %d classes one to one, which takes time as the cube of their number", classes(a), classes(b)))
-	}
 	all, err := compare(a, b)
 	if err != nil {
 		return nil, err
@@ -368,18 +365,6 @@ func newReport(found, truth *labeling, s *streams) (*report, error) {
 		rep.Assigned, err = compare(assignedA, assignedB)
 	}
 	return rep, err
-}
-
-// manyClasses is a number of classes for which the accuracy takes some seconds.
-const manyClasses = 2000
-
-// classes returns the number of different labels.
-func classes(labels []string) int {
-	n := 0
-	for _, k := range numbered(labels) {
-		n = max(n, k+1)
-	}
-	return n
 }
 
 // match returns the classes of the items that both labelings have, in the order of found.

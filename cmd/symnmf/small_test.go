@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -994,24 +993,6 @@ func TestHarmless(t *testing.T) {
 	s.finish(errors.New(name))
 	if got := text.String(); got != "warning: "+want+"\nsymnmf: "+want+"\n" {
 		t.Errorf("printed %q", got)
-	}
-}
-
-// TestManyClasses: score says beforehand that its accuracy takes time.
-func TestManyClasses(t *testing.T) {
-	for _, n := range []int{manyClasses - 1, manyClasses} {
-		l := &labeling{name: "l"}
-		for i := range n {
-			l.class = append(l.class, strconv.Itoa(i))
-		}
-		var said bytes.Buffer
-		rep, err := newReport(l, l, &streams{err: &said})
-		if err != nil || rep.Accuracy != 1 {
-			t.Fatalf("%+v, %v", rep, err)
-		}
-		if warned := strings.Contains(said.String(), fmt.Sprintf("matches %d clusters with %d classes", n, n)); warned != (n >= manyClasses) {
-			t.Errorf("%d classes: %q", n, said.String())
-		}
 	}
 }
 
