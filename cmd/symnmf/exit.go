@@ -158,8 +158,9 @@ func (s *streams) paint(text, color string) string {
 // catchSignals returns a context that ends at the first SIGINT, SIGTERM or SIGHUP (the terminal was closed),
 // with a signalError as its cause.
 //
-// A later SIGINT or SIGTERM removes unfinished files and ends the process at once. A later SIGHUP has no
-// effect, since a terminal and its shell each send one. Before this call and after release a signal ends the
+// A later SIGINT or SIGTERM removes unfinished files and ends the process at once, unless it comes within
+// sameSignal of the first: timeout(1) sends each signal to the process and then to its group. A later SIGHUP has
+// no effect, since a terminal and its shell each send one. Before this call and after release a signal ends the
 // process as usual, except SIGHUP after a first SIGHUP. A process that was started to ignore SIGHUP, as by
 // nohup, goes on ignoring it.
 func catchSignals() (ctx context.Context, release func()) {
@@ -168,14 +169,18 @@ func catchSignals() (ctx context.Context, release func()) {
 	released, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		for first := true; ; first = false {
+		var first time.Time
+		for {
 			select {
 			case s := <-caught:
 				sig := s.(syscall.Signal)
-				if !first && sig != syscall.SIGHUP {
+				switch {
+				case first.IsZero():
+					first = time.Now()
+					cancel(signalError{sig})
+				case sig != syscall.SIGHUP && time.Since(first) > sameSignal:
 					dieOf(sig)
 				}
-				cancel(signalError{sig})
 			case <-released:
 				return
 			}
@@ -191,6 +196,10 @@ func catchSignals() (ctx context.Context, release func()) {
 		<-done
 	})
 }
+
+// sameSignal is less than the time that anybody takes to press a key again, and more than one process takes to send a
+// signal twice.
+const sameSignal = 100 * time.Millisecond
 
 // notified returns a channel of the signals that end a process.
 func notified() chan os.Signal {

@@ -155,6 +155,33 @@ func TestHangups(t *testing.T) {
 	}
 }
 
+// TestTwiceAtOnce: a signal that comes twice at once, as timeout sends it, does not end the process; it does once some
+// time has passed. The process that the second one ends is this test, run again.
+func TestTwiceAtOnce(t *testing.T) {
+	if dir := os.Getenv(dying); dir != "" {
+		ctx, release := catchSignals()
+		defer release()
+		seen := make(chan os.Signal, 1)
+		signal.Notify(seen, syscall.SIGINT)
+		send := func() {
+			syscall.Kill(os.Getpid(), syscall.SIGINT)
+			<-seen
+		}
+		send()
+		<-ctx.Done()
+		send()
+		send()
+		os.WriteFile(filepath.Join(dir, "alive"), nil, 0o600)
+		for range 100 {
+			time.Sleep(2 * sameSignal)
+			send()
+		}
+	}
+	if files := left(t, syscall.SIGINT); len(files) != 1 {
+		t.Errorf("the directory holds %v, want that the process lives on after the second signal", files)
+	}
+}
+
 // TestNohup: a process that was started with SIGHUP ignored goes on ignoring it, so it outlives its terminal.
 // SIGTERM still ends it.
 func TestNohup(t *testing.T) {
@@ -305,6 +332,7 @@ func TestSecondSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unread.Close()
+	time.Sleep(2 * sameSignal)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -427,6 +455,7 @@ func TestSignalWhilePrinting(t *testing.T) {
 				break
 			}
 		}
+		time.Sleep(2 * sameSignal)
 	}
 	if code := exitOf(t, cmd.Wait()); code != -int(syscall.SIGINT) {
 		t.Errorf("exit code %d, want the signal %d", code, syscall.SIGINT)
