@@ -148,8 +148,8 @@ func TestFirstError(t *testing.T) {
 		"csv":          {"a,b\n" + strings.Repeat("1,2\n", 9) + "1,x\n1\n\"\n", `:11: column 2 ("b"): "x"`},
 		"csv quotes":   {"a,b\n" + strings.Repeat("\"1\r\n\",2\n", 3) + "\"1\n", ":8: a quoted field that begins here never ends"},
 		"edges":        {"# c\n" + strings.Repeat("a b\n", 9) + "a\xff b\na b x\na\n", ":11: the name "},
-		"edges header": {strings.Repeat("#\n", 30) + "a b length\na b x\n", ":31: the weight: \"length\" is not a number; begin a header line with #"},
-		"edges below":  {"a b weight\n" + strings.Repeat("#\n", 30) + "a b w\na b x\n", ":32: the weight: \"w\" is not a number; begin a header line with #"},
+		"edges header": {strings.Repeat("#\n", 30) + "a b length\na b x\n", ":31: the weight: \"length\" is not a number; if this line is a header, begin it with #"},
+		"edges below":  {"a b weight\n" + strings.Repeat("#\n", 30) + "a b w\na b x\n", ":32: the weight: \"w\" is not a number; if this line is a header, begin it with #"},
 	} {
 		format, _, _ = strings.Cut(format, " ")
 		for size := 1; size < 100; size++ {

@@ -16,52 +16,6 @@ import (
 
 // This file reads and writes edge lists, by the rules in the package comment.
 
-// edgeFields cuts a line into fields, which are separated by blanks with at most one comma among them. ok is
-// false if a field is empty. Quotes around a field are not part of it. A '#' or '%' at the beginning of a
-// field starts a comment.
-func edgeFields(line []byte, fields [][]byte) (_ [][]byte, ok bool) {
-	fields = fields[:0]
-	comma := false
-	for p := 0; ; {
-		for p < len(line) && isBlank(line[p]) {
-			p++
-		}
-		if p == len(line) || line[p] == '#' || line[p] == '%' {
-			return fields, !comma
-		}
-		if line[p] == ',' {
-			if comma || len(fields) == 0 {
-				return fields, false
-			}
-			comma = true
-			p++
-			continue
-		}
-		start := p
-		for p < len(line) && line[p] != ',' && !isBlank(line[p]) {
-			p++
-		}
-		field := line[start:p]
-		if inside, ok := unquoted(field); ok {
-			if field = inside; len(field) == 0 {
-				return fields, false
-			}
-		}
-		fields, comma = append(fields, field), false
-	}
-}
-
-// unquoted returns the text between the quotes around a field. ok is false if there are no quotes, or if the
-// text could not be written without them.
-func unquoted(field []byte) (inside []byte, ok bool) {
-	n := len(field)
-	if n < 2 || field[0] != '"' || field[n-1] != '"' {
-		return nil, false
-	}
-	inside = field[1 : n-1]
-	return inside, len(inside) == 0 || inside[0] != '#' && inside[0] != '%' && inside[0] != '"'
-}
-
 // edgeRun is a run of edges. A node that was not known when its line was parsed has the number -1-k, where k
 // is the index of its id in unknown.
 type edgeRun struct {
@@ -70,6 +24,8 @@ type edgeRun struct {
 	first   int64     // line of the first edge
 	header  string    // the titles in front of all edges, as a warning shows them
 	zeros   bool      // whether any edge has weight 0
+	weights int64     // number of edges with a weight that is not 0
+	mixed   [2]string // a warning for each of the first edges, if tabs or commas separate some of its fields and blanks others
 	ends    []edgeEnd // two for each edge that has a weight but no nodes yet
 	ids     []int64   // ids of ends
 	nodes   []int32   // nodes of ends
@@ -90,6 +46,7 @@ const edgesAtOnce = 256
 // merge may add others.
 func (ns *nodes) parse(l *lines, r *edgeRun, before int64) error {
 	r.triples, r.unknown, r.zeros = triples{r.row[:0], r.col[:0], r.val[:0]}, r.unknown[:0], false
+	r.weights, r.mixed = 0, [2]string{}
 	for {
 		err := r.take(l, before)
 		r.join(ns)
@@ -113,34 +70,38 @@ func (r *edgeRun) take(l *lines, before int64) error {
 		}
 		fields, ok := edgeFields(line, r.fields)
 		r.fields = fields // for its memory
+		first := before+int64(len(r.val)) == 0
 		switch {
 		case !ok:
-			return l.errf("a field is empty: a line is \"u v\" or \"u v weight\"")
+			hint := ""
+			if first && len(fields) == 0 {
+				hint = rowNames
+			}
+			return l.errf("a field is empty: a line is \"u v\" or \"u v weight\"%s", hint)
 		case len(fields) == 0:
 			continue
 		case len(fields) == 1 || len(fields) > 3:
-			return l.errf("the line has %s: it must be \"u v\" or \"u v weight\", separated by blanks, tabs or commas%s", count(int64(len(fields)), "field", "fields"), blanksIn(line, len(fields)))
+			return l.errf("%s", notEdge(line, fields, first))
 		}
 		weight := 1.0
 		if len(fields) == 3 {
 			if weight, ok = parseFloat(fields[2]); !ok {
-				hint, first := blanksIn(line, len(fields)), before+int64(len(r.val)) == 0
-				switch {
-				case first && r.header == "" && titles(fields):
+				if first && r.header == "" && titles(fields) {
 					r.header = fmt.Sprintf("line %d, %s", l.n, show(bytes.TrimSpace(line)))
 					continue
-				case hint != "":
-				case first:
-					hint = "; begin a header line with #"
-				case fields[2][0] == '{':
-					hint = "; in networkx, write the list with write_weighted_edgelist, or with data=False"
 				}
-				return l.errf("the weight: %s%s", notNumber(fields[2], weight), hint)
+				return l.errf("%s", notWeight(line, fields, weight, first))
+			}
+			if weight != 0 {
+				r.weights++
 			}
 		}
-		if end := cap(line) - cap(fields[0]) + len(fields[0]); line[end] == ',' && bytes.IndexByte(fields[0], ';') >= 0 {
+		if field, found := semicolons(line); found {
 			return l.errf("%s before a comma: are the fields separated by semicolons? They must be separated by blanks, tabs or commas, and decimals are written with a point",
-				show(fields[0]))
+				show(field))
+		}
+		if k := len(r.val); k < len(r.mixed) && len(fields) == 3 && blanksIn(line, 3) != "" && bytes.IndexByte(line, '"') < 0 {
+			r.mixed[k] = fmt.Sprintf("line %d, %s, was read as an edge from %s to %s: put names that hold blanks in quotes", l.n, show(line), show(fields[0]), show(fields[1]))
 		}
 		if len(r.val) == 0 {
 			r.first = l.n
@@ -150,33 +111,6 @@ func (r *edgeRun) take(l *lines, before int64) error {
 		r.val = append(r.val, weight)
 	}
 	return nil
-}
-
-// titles reports whether three fields are the header of edges with weights. The last of them is no number, so they are
-// no edge; but a word that does not name a weight may be a broken number, and is left to be an error.
-func titles(fields [][]byte) bool {
-	for _, field := range fields[:2] {
-		if _, isID := parseID(field); isID {
-			return false
-		}
-	}
-	title := strings.ToLower(string(fields[2]))
-	if strings.Trim(title, "abcdefghijklmnopqrstuvwxyz_-.") != "" { // as of {'weight':2}
-		return false
-	}
-	return title == "w" || slices.ContainsFunc(weightTitles, func(word string) bool { return strings.Contains(title, word) })
-}
-
-// weightTitles are what titles of weights hold: weight itself, combined_score, pearson.correlation, …
-var weightTitles = []string{"weight", "score", "value", "similarity", "correlation", "strength", "confidence", "count"}
-
-// blanksIn returns a hint for a line that tabs cut into two or three fields and blanks into more. It returns
-// "" for other lines.
-func blanksIn(line []byte, fields int) string {
-	if tabs := bytes.Count(line, []byte("\t")); (tabs == 1 || tabs == 2) && fields > tabs+1 {
-		return "; names cannot hold blanks, use _ for instance"
-	}
-	return ""
 }
 
 // join finds the nodes of the edges just taken.
@@ -233,9 +167,13 @@ func (r *edgeRun) dropNames() int64 {
 type graph struct {
 	entries
 	nodes
-	header string // the titles in front of the edges, as a warning shows them
-	line   int64  // line of the first edge
-	again  bool   // whether a later edge has one of the two nodes of the first
+	header  string   // the titles in front of the edges, as a warning shows them
+	line    int64    // line of the first edge
+	again   bool     // whether a later edge has one of the two nodes of the first
+	listed  int64    // number of edges so far
+	weights int64    // number of those with a weight that is not 0
+	counts  bool     // whether the edges after the first begin with the ids 1, 2, 3, …
+	mixed   []string // edgeRun.mixed of the first edges of all
 }
 
 // merge appends the edges of r.
@@ -251,18 +189,11 @@ func (g *graph) merge(l *lines, r *edgeRun, err error) error {
 			err = wrong
 		}
 	}
-	edges := r.triples
-	if first && len(edges.row) > 0 {
-		g.line = r.first
-		edges = edges.from(1)
-	}
-	for k, i := range edges.row {
-		g.again = g.again || min(i, edges.col[k]) < 2
-	}
+	g.look(r)
 	if r.zeros {
 		g.named += r.dropNames()
 	}
-	edges = r.triples
+	edges := r.triples
 	if weighted := slices.IndexFunc(edges.val, func(w float64) bool { return w != 1 }); g.pattern && weighted >= 0 {
 		if err := g.addAll(edges.before(weighted)); err != nil {
 			return err
@@ -273,6 +204,71 @@ func (g *graph) merge(l *lines, r *edgeRun, err error) error {
 		edges = edges.from(weighted)
 	}
 	return cmp.Or(g.addAll(edges), err)
+}
+
+// look takes note of what is strange about the edges of r, for strange.
+func (g *graph) look(r *edgeRun) {
+	edges := r.triples
+	for k := range min(len(r.mixed), len(edges.row)) {
+		if r.mixed[k] != "" && g.listed+int64(k) < int64(len(r.mixed)) {
+			g.mixed = append(g.mixed, r.mixed[k])
+		}
+	}
+	if g.listed == 0 && len(edges.row) > 0 {
+		g.line, g.counts, g.listed = r.first, true, 1
+		edges = edges.from(1)
+	}
+	for k, i := range edges.row {
+		g.again = g.again || min(i, edges.col[k]) < 2
+		g.counts = g.counts && g.numbers[i] == g.listed+int64(k)
+	}
+	g.listed += int64(len(edges.row))
+	g.weights += r.weights
+}
+
+// strange returns warnings of a list that may have been meant otherwise, or an error if it was.
+func (g *graph) strange(l *lines) (warnings []string, err error) {
+	if g.header != "" {
+		warnings = append(warnings, g.header+", was skipped as a header")
+	}
+	warnings = append(warnings, g.mixed...)
+	if g.names == nil {
+		return warnings, nil
+	}
+	if number := g.coordinate(); number != "" {
+		warnings = append(warnings, fmt.Sprintf("all ids are numbers, such as %s, as the coordinates of points are: a table of points is csv, with commas between its fields, or tsv, with tabs",
+			number))
+	}
+	if len(g.numbers) <= 2 || g.names[0] == "" || g.names[1] == "" || g.again {
+		return warnings, nil
+	}
+	titles := fmt.Sprintf("line %d, %s and %s", g.line, strconv.Quote(g.names[0]), strconv.Quote(g.names[1]))
+	switch {
+	case g.counts && g.listed > 2 && g.weights == g.listed-1:
+		return nil, l.errAt(g.line, "two fields above lines of three, of which the first counts the lines%s", rowNames)
+	case len(g.byName) == 2:
+		warnings = append(warnings, titles+", was read as an edge, the only one between ids that are not integers: begin it with # if it is a header")
+	case slices.Contains(edgeTitles, strings.ToLower(g.names[0]+" "+g.names[1])):
+		warnings = append(warnings, titles+", was read as an edge, though no other line has these ids: begin it with # if it is a header")
+	}
+	return warnings, nil
+}
+
+// coordinate returns an id that is not a whole number, if all ids are numbers, and "" otherwise.
+func (g *graph) coordinate() (number string) {
+	for i, name := range g.names {
+		if name == "" {
+			continue // an integer
+		}
+		v, ok := parseFloat([]byte(name))
+		if !ok {
+			return ""
+		}
+		if number == "" && v != math.Trunc(v) && !math.IsNaN(v) {
+			number = g.names[i]
+		}
+	}
+	return number
 }
 
 // name numbers the nodes of r that were unknown. If an edge holds a text that cannot name a node, name
@@ -317,21 +313,8 @@ func readEdges(in *input) (*Table, error) {
 		return nil, l.errAt(max(l.n, 1), "the file holds no edge")
 	}
 	t := &Table{Eps: 0x1p-53}
-	if g.header != "" {
-		t.Warnings = append(t.Warnings, g.header+", was skipped as a header")
-	}
-	if n > 2 && g.names != nil && g.names[0] != "" && g.names[1] != "" && !g.again {
-		why := ""
-		switch {
-		case len(g.byName) == 2:
-			why = "the only one between ids that are not integers"
-		case slices.Contains(edgeTitles, strings.ToLower(g.names[0]+" "+g.names[1])):
-			why = "though no other line has these ids"
-		}
-		if why != "" {
-			t.Warnings = append(t.Warnings, fmt.Sprintf("line %d, %s and %s, was read as an edge, %s: begin it with # if it is a header",
-				g.line, strconv.Quote(g.names[0]), strconv.Quote(g.names[1]), why))
-		}
+	if t.Warnings, err = g.strange(l); err != nil {
+		return nil, err
 	}
 	ids, place := g.order()
 	if place != nil {
@@ -349,10 +332,6 @@ func readEdges(in *input) (*Table, error) {
 	t.RowIDs, t.ColIDs, t.Duplicates = ids, ids, duplicates
 	return t, t.undirected(in, said)
 }
-
-// edgeTitles are titles that the two columns of edges often have.
-var edgeTitles = []string{"source target", "from to", "src dst", "start end", "head tail", "u v", "i j", "node1 node2", "node_1 node_2", "nodea nodeb",
-	"id1 id2", "id_1 id_2", "fromnodeid tonodeid", "item1 item2", "gene1 gene2", "protein1 protein2"}
 
 // pair holds the given weights between a node i and a node j, in the directions i → j (there) and j → i
 // (back).
@@ -571,13 +550,14 @@ func edgeIDs(t *Table) (ids []string, numbered bool, err error) {
 		return nil, false, fmt.Errorf("%w: an edge list needs the same names for rows and columns", ErrUnfit)
 	}
 	numbered = true
+	written := make([]string, n)
 	seen := make(map[string]int, n)
 	for i, id := range ids {
 		if why := checkName([]byte(id)); why != "" {
 			return nil, false, fmt.Errorf("%w: %s", ErrUnfit, why)
 		}
-		if fields, ok := edgeFields([]byte(id), nil); !ok || len(fields) != 1 || len(fields[0]) != len(id) {
-			return nil, false, fmt.Errorf("%w: an edge list cannot hold the name %q, which has a blank, a comma, a leading # or %%, or is in quotes", ErrUnfit, id)
+		if strings.Contains(id, "\n") {
+			return nil, false, fmt.Errorf("%w: an edge list cannot hold the name %q, which has a line break", ErrUnfit, id)
 		}
 		if k, ok := seen[id]; ok {
 			return nil, false, fmt.Errorf("%w: rows %d and %d have the same name %q, which would make them one node", ErrUnfit, k+1, i+1, id)
@@ -585,6 +565,7 @@ func edgeIDs(t *Table) (ids []string, numbered bool, err error) {
 		seen[id] = i
 		_, ok := parseID([]byte(id))
 		numbered = numbered && ok
+		written[i] = quotedID(id)
 	}
-	return ids, numbered, nil
+	return written, numbered, nil
 }

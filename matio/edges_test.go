@@ -45,6 +45,18 @@ func TestEdges(t *testing.T) {
 		{name: "header of STRING", text: "protein1 protein2 combined_score\n9606.A 9606.B 173\n9606.B 9606.A 173\n", want: `sparse 2×2 0,1=173 1,0=173 rows ["9606.A" "9606.B"] symmetric`,
 			warn: `line 1, "protein1 protein2 combined_score", was`},
 		{name: "header in quotes, above integers", text: "\"Source\",\"Target\",\"Weight\"\n3,1,2\n", want: `sparse 2×2 0,1=2 1,0=2 rows ["1" "3"] symmetric`, warn: "was skipped as a header"},
+		{name: "names in quotes", text: "\"New York\" \"Boston, MA\" 3\n\"New York\",\"#1\"\n\"say \"\"hi\"\"\"\tx\n", want: `sparse 5×5 0,1=3 0,2=1 1,0=3 2,0=1 3,4=1 4,3=1 rows ["New York" "Boston, MA" "#1" "say \"hi\"" "x"] symmetric`},
+		{name: "quotes that do not end", text: "\"a b\n\"a\"c \"\"\"\n", want: `sparse 4×4 0,1 1,0 2,3 3,2 rows ["\"a" "b" "\"a\"c" "\"\"\""] symmetric`},
+		{name: "a name with a blank in front of a number", text: "Tom Hanks\t13\nTom Hanks\t14\n", want: `sparse 2×2 0,1=27 1,0=27 rows ["Tom" "Hanks"] symmetric duplicates 1`,
+			warn: `line 1, "Tom Hanks\t13", was read as an edge from "Tom" to "Hanks": put names that hold blanks in quotes`},
+		{name: "a name with a blank in the second line", text: "actor\tmovie\nTom Hanks,13\n", want: `sparse 4×4 0,1=1 1,0=1 2,3=13 3,2=13 rows ["actor" "movie" "Tom" "Hanks"] symmetric`,
+			warn: `line 2, "Tom Hanks,13", was read as an edge from "Tom" to "Hanks"`},
+		{name: "blanks and tabs, both on either side", text: "a \tb\t 2\n", want: `sparse 2×2 0,1=2 1,0=2 rows ["a" "b"] symmetric`},
+		{name: "points", text: "1 0.5\n3 2.5\n", want: `sparse 4×4 0,1 1,0 2,3 3,2 rows ["1" "0.5" "3" "2.5"] symmetric`, warn: "all ids are numbers, such as 0.5, as the coordinates of points are"},
+		{name: "decimals among names", text: "a 0.5\na 2.5\n", want: `sparse 3×3 0,1 0,2 1,0 2,0 rows ["a" "0.5" "2.5"] symmetric`},
+		{name: "whole numbers of numpy", text: "1.0e+00 2.0e+00\n1.0e+00 3.0e+00\n", want: `sparse 3×3 0,1 0,2 1,0 2,0 rows ["1.0e+00" "2.0e+00" "3.0e+00"] symmetric`},
+		{name: "ids that count", text: "x y\n1 5\n2 6\n3 9\n", want: `sparse 8×8 0,1 1,0 2,3 3,2 4,5 5,4 6,7 7,6 rows ["x" "y" "1" "5" "2" "6" "3" "9"] symmetric`, warn: "the only one between ids that are not integers"},
+		{name: "names alone that count", text: "x y\n1 1 0\n2 2 0\n", want: `sparse 4×4 0,1 1,0 rows ["x" "y" "1" "2"] symmetric`, warn: "the only one between ids that are not integers"},
 
 		{name: "nothing at all", text: "", wrong: []string{"g.edges:1: ", "no edge"}},
 		{name: "nothing", text: "# none\n", wrong: []string{"g.edges:1: ", "no edge"}},
@@ -53,12 +65,18 @@ func TestEdges(t *testing.T) {
 		{name: "one field", text: "a b\nc\n", wrong: []string{"g.edges:2: ", "has 1 field:"}},
 		{name: "four fields", text: "a b 1 2\n", wrong: []string{":1: ", "4 fields", `"u v weight"`}},
 		{name: "weight no number", text: "a b\na c x\n", wrong: []string{":2: ", `"x" is not a number`}},
-		{name: "names with blanks, between tabs", text: "new york\tlos angeles\t2\n", wrong: []string{":1: ", "5 fields", "names cannot hold blanks, use _ for instance"}},
-		{name: "a name with a blank", text: "new york\tboston\n", wrong: []string{":1: ", `the weight: "boston" is not a number; names cannot hold blanks, use _ for instance`}},
-		{name: "blanks and tabs around", text: "u \tv x\n", wrong: []string{":1: ", `"x" is not a number; names cannot hold blanks`}},
-		{name: "titles of something else", text: "u v distance\na b 1\n", wrong: []string{":1: ", `"distance" is not a number; begin a header line with #`}},
-		{name: "integers and a word", text: "1 2 weight\n1 3 1\n", wrong: []string{":1: ", "begin a header line with #"}},
-		{name: "an integer and a word", text: "a 2 weight\n1 3 1\n", wrong: []string{":1: ", "begin a header line with #"}},
+		{name: "names with blanks, between tabs", text: "new york\tlos angeles\t2\n", wrong: []string{":1: ", "5 fields", "put names that hold blanks in quotes"}},
+		{name: "a name with a blank", text: "new york\tboston\n", wrong: []string{":1: ", `the weight: "boston" is not a number; put names that hold blanks in quotes`}},
+		{name: "blanks and tabs around", text: "u \tv x\n", wrong: []string{":1: ", `"x" is not a number; put names that hold blanks in quotes`}},
+		{name: "titles of something else", text: "u v distance\na b 1\n", wrong: []string{":1: ", `"distance" is not a number; if this line is a header, begin it with #`}},
+		{name: "integers and a word", text: "1 2 weight\n1 3 1\n", wrong: []string{":1: ", "if this line is a header, begin it with #"}},
+		{name: "an integer and a word", text: "a 2 weight\n1 3 1\n", wrong: []string{":1: ", "if this line is a header, begin it with #"}},
+		{name: "names of rows", text: "\"from\" \"to\"\n\"1\" 5 6\n\"2\" 5 7\n", wrong: []string{":1: ", "the first counts the lines", "row.names = FALSE"}},
+		{name: "names of rows in a csv", text: "\"\",\"from\",\"to\"\n\"1\",5,6\n", wrong: []string{":1: ", "a field is empty", "row.names = FALSE"}},
+		{name: "a table", text: "1 2 3 4\n5 6 7 8\n", wrong: []string{":1: ", "4 fields", "if this is a table, its format is csv"}},
+		{name: "too many fields further down", text: "1 2\n5 6 7 8\n", wrong: []string{":2: ", "tabs or commas"}},
+		{name: "networkx, first line", text: "0 1 {}\n", wrong: []string{":1: ", "write_weighted_edgelist"}},
+		{name: "networkx with weights", text: "0 1 {'weight': 4}\n", wrong: []string{":1: ", "4 fields", "write_weighted_edgelist"}},
 		{name: "two headers", text: "u v weight\nu v weight\na b 1\n", wrong: []string{":2: ", `"weight" is not a number`}},
 		{name: "header further down", text: "a b 1\nu v weight\n", wrong: []string{":2: ", `"weight" is not a number`}},
 		{name: "header alone", text: "u v weight\n", wrong: []string{":1: ", "no edge"}},
@@ -182,13 +200,15 @@ func TestWriteEdges(t *testing.T) {
 		{sym([]string{"5", "6", "7"}, [3]float64{1, 2, 1}), "5 5 0\n6 7\n"},
 		{&Table{Dense: sym(abc, [3]float64{0, 2, 1}).Dense}, "2 2 0\n1 3\n"},
 		{&Table{Dense: oneWay}, "1 2 2\n2 1 0\n"},
+		{sym([]string{"b c", "#b", "b,c", "b#"}, [3]float64{0, 1, 1}, [3]float64{2, 3, 1}), "\"b c\" \"#b\"\n\"b,c\" b#\n"},
+		{sym([]string{"\"b\"", "b\"", "%", "b\tc"}, [3]float64{0, 1, 1}, [3]float64{2, 3, 1}), "\"\"\"b\"\"\" b\"\n\"%\" \"b\tc\"\n"},
 	} {
 		var b bytes.Buffer
 		if err := Write(&b, c.table, "edges"); err != nil || b.String() != c.want {
 			t.Errorf("%s: got %q, %v, want %q", dump(c.table), b.String(), err, c.want)
 		}
 	}
-	for _, ids := range [][]string{{"a", "b c"}, {"a", ""}, {"a", "#b"}, {"a", "b,c"}, {"a", "a"}, {"a", "\xff"}, {"a", "\ufeff"}} {
+	for _, ids := range [][]string{{"a", "b\nc"}, {"a", ""}, {"a", "a"}, {"a", "\xff"}, {"a", "\ufeff"}} {
 		if err := Write(&bytes.Buffer{}, sym(ids), "edges"); err == nil {
 			t.Errorf("names %q were written", ids)
 		}

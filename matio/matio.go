@@ -17,8 +17,9 @@
 //   - npz: what scipy.sparse.save_npz stores (CSR, CSC, COO, BSR), or one dense array. Zeros inside BSR
 //     blocks are padding and are dropped. A table is written as CSR or as a dense array arr_0.
 //   - csv, tsv: numbers, perhaps with a header and row names. See the rules below.
-//   - edges: lines "u v" or "u v weight". Fields are separated by blanks, tabs or one comma, and may be in
-//     quotes. '#' or '%' before a field starts a comment. See the rules below.
+//   - edges: lines "u v" or "u v weight". Fields are separated by blanks, tabs or one comma. A field that
+//     holds one of these is in quotes, and quotes in it are doubled. '#' or '%' before a field starts a comment.
+//     See the rules below.
 //
 // # Names in csv and tsv
 //
