@@ -150,6 +150,9 @@ func (r *rowReader) split(row []byte) error {
 			}
 			if p < len(row) && row[p] != r.separator {
 				hint := cmp.Or(otherSeparator(row[p:p+1], r.separator), ": double each quote that belongs to the text")
+				if row[p-1] == ' ' {
+					hint = blanksBetween
+				}
 				return r.errAt(r.line, "field %d goes on after its closing quote%s", len(r.cells), hint)
 			}
 		} else {
@@ -201,6 +204,9 @@ func otherSeparator(text []byte, separator byte) string {
 	}
 	return ": are the fields separated by " + what + "? Commas are read as csv, tabs as tsv, and decimals are written with a point"
 }
+
+// blanksBetween is a hint for fields that blanks seem to separate.
+const blanksBetween = ": are the fields separated by blanks? Put commas in their place for csv, or tabs for tsv"
 
 // tableReader collects the rows of numbers.
 type tableReader struct {
@@ -488,19 +494,27 @@ func (t *tableReader) badCell(p *rows, j int, text []byte, v float64, line int64
 	switch {
 	case len(text) == 0:
 		return p.errAt(line, "%s is empty: every cell must hold a number; write 0 for none", where)
+	case text[0] == '#' || text[0] == '%':
+		return p.errAt(line, "%s is not a number: remove the line if it is a comment", show(text))
 	case fields == 1:
 		for _, other := range []struct {
 			separator byte
 			name      string
-		}{{';', "semicolons"}, {'\t', "tabs"}, {',', "commas"}, {' ', "blanks"}} {
+		}{{';', "semicolons"}, {'\t', "tabs"}, {',', "commas"}} {
 			if bytes.IndexByte(text, other.separator) >= 0 {
 				return p.errAt(line, "%s is not a number: are the fields separated by %s? Commas are read as csv, tabs as tsv", show(text), other.name)
 			}
+		}
+		if bytes.IndexByte(text, ' ') >= 0 {
+			return p.errAt(line, "%s is not a number%s", show(text), blanksBetween)
 		}
 	}
 	hint := otherSeparator(text, p.separator)
 	if !t.named && j == 0 && fields > 1 && isMissing(text) {
 		hint = "; put it in quotes if it is a name"
+	}
+	if hint == "" && !t.named && j == 0 && fields > 1 && t.colIDs != nil {
+		hint = "; if the first column holds names, begin the header with an empty field"
 	}
 	if hint == "" && t.named && j == 0 && (fields == 2 || fields == 3) && !isMissing(text) {
 		hint = "; if each line is an edge, its format is edges"

@@ -73,6 +73,7 @@ func TestEdges(t *testing.T) {
 		{name: "an integer and a word", text: "a 2 weight\n1 3 1\n", wrong: []string{":1: ", "if this line is a header, begin it with #"}},
 		{name: "names of rows", text: "\"from\" \"to\"\n\"1\" 5 6\n\"2\" 5 7\n", wrong: []string{":1: ", "the first counts the lines", "row.names = FALSE"}},
 		{name: "names of rows in a csv", text: "\"\",\"from\",\"to\"\n\"1\",5,6\n", wrong: []string{":1: ", "a field is empty", "row.names = FALSE"}},
+		{name: "lines of old Macs", text: "a b\ra c\r", wrong: []string{":1: ", "lines end in CR alone"}},
 		{name: "a table", text: "1 2 3 4\n5 6 7 8\n", wrong: []string{":1: ", "4 fields", "if this is a table, its format is csv"}},
 		{name: "too many fields further down", text: "1 2\n5 6 7 8\n", wrong: []string{":2: ", "tabs or commas"}},
 		{name: "networkx, first line", text: "0 1 {}\n", wrong: []string{":1: ", "write_weighted_edgelist"}},

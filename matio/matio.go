@@ -233,6 +233,16 @@ func formatFor(name, wanted string) (*format, error) {
 	case slices.Contains([]string{".bz2", ".xz", ".zip", ".7z", ".lz4"}, ext):
 		return nil, fmt.Errorf("%w: %s: of compressed files only .gz and .zst are known, not %s", ErrUnknownFormat, name, ext)
 	}
+	for _, other := range []struct{ exts, hint string }{
+		{".mat .h5 .h5ad .hdf5 .loom", "in Python, scipy.io.mmwrite writes a matrix as mtx, and numpy.save as npy"},
+		{".xls .xlsx .ods .rds .rda .rdata .parquet .feather .json", "save the table as csv"},
+		{".gml .graphml .gexf .net .dot .gv .el .edgelist .ncol .lgl .pajek .sif", "an edge list has a line \"u v\" or \"u v weight\" for each edge"},
+		{".tab .dat .data .asc", "for a table, csv has commas between the fields and tsv tabs"},
+	} {
+		if slices.Contains(strings.Fields(other.exts), ext) {
+			list += "; " + other.hint
+		}
+	}
 	return nil, fmt.Errorf("%w: %s: the extension %s is unknown; choose one of %s", ErrUnknownFormat, name, ext, list)
 }
 

@@ -126,6 +126,11 @@ func TestFormatFor(t *testing.T) {
 	if _, err := FormatFor("a.mtx.bz2", ""); !errors.Is(err, ErrUnknownFormat) || !strings.Contains(err.Error(), "only .gz and .zst are known, not .bz2") {
 		t.Errorf("a.mtx.bz2: %v", err)
 	}
+	for name, hint := range map[string]string{"a.h5ad": "scipy.io.mmwrite", "a.XLSX": "as csv", "a.gml.gz": `a line "u v" or "u v weight"`, "a.tab": "tsv tabs"} {
+		if _, err := FormatFor(name, ""); !errors.Is(err, ErrUnknownFormat) || !strings.Contains(err.Error(), hint) {
+			t.Errorf("%s: %v, want a hint with %s", name, err, hint)
+		}
+	}
 	for _, c := range []struct{ name, format string }{{"a.mat", ""}, {"a", ""}, {"-", ""}, {"a.mtx", "mat"}, {"a.gz", ""}, {"x", "h5ad"}} {
 		if _, err := FormatFor(c.name, c.format); !errors.Is(err, ErrUnknownFormat) {
 			t.Errorf("%v: error %v, want ErrUnknownFormat", c, err)

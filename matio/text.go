@@ -77,8 +77,7 @@ func (l *lines) next() ([]byte, error) {
 		if k := bytes.IndexByte(l.buf[searched:l.w], '\n'); k >= 0 {
 			line := l.buf[l.r : searched+k]
 			l.r = searched + k + 1
-			l.n++
-			return trimCR(line), nil
+			return l.one(line)
 		}
 		if l.err != nil {
 			break
@@ -89,10 +88,19 @@ func (l *lines) next() ([]byte, error) {
 	if l.err == io.EOF && l.r < l.w {
 		line := l.buf[l.r:l.w]
 		l.r = l.w
-		l.n++
-		return trimCR(line), nil
+		return l.one(line)
 	}
 	return nil, l.err
+}
+
+// one returns the next line without CR at its end. The first line is refused if CR alone ends the lines in it.
+func (l *lines) one(line []byte) ([]byte, error) {
+	l.n++
+	line = trimCR(line)
+	if k := bytes.IndexByte(line, '\r'); l.n == 1 && k >= 0 && bytes.Count(line[:k], []byte{'"'})%2 == 0 {
+		return nil, l.errf("lines end in CR alone, as on old Macs: save the file with LF, for instance by tr '\\r' '\\n'")
+	}
+	return line, nil
 }
 
 func trimCR(line []byte) []byte {

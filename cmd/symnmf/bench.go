@@ -226,7 +226,7 @@ func (f *benchFlags) begin(plan *experiment.Plan, out experiment.Outcome, s *str
 	if len(out.Missing) > 0 {
 		where := "; --data DIR says where the sets are"
 		if f.data != "" {
-			where = ", since " + f.data + " has none of them"
+			where = ", since " + f.data + " has none of them: a set is a folder of that name with X.npy, X.mtx or A.mtx"
 		}
 		s.warn("left out: " + strings.Join(out.Missing, ", ") + where)
 	}

@@ -82,10 +82,16 @@ func (f *infoFlags) run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	d.tell(s, "")
 	if rows, cols := d.table.Dims(); f.input.items == "" && rows != cols {
 		d.items = "rows"
+		if d.looksLikeEdges() {
+			d.warnings = append(d.warnings, "if each line is an edge, the format is edges")
+		}
 	}
+	if d.items != similarity {
+		d.warnings = append(d.warnings, d.strangePoints()...)
+	}
+	d.tell(s, "")
 	fitted := *d
 	fitted.thin()
 	sh := shapeOf(&fitted)

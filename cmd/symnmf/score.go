@@ -336,7 +336,7 @@ func noLabel(name string, line int) error {
 }
 
 func unbalanced(name string, line int) error {
-	return inputf("%s:%d: a field that begins with a quote must end with one, and each quote inside must be doubled", name, line)
+	return inputf("%s:%d: a field that begins with a quote must end with one, and each quote inside must be doubled; a tab separates an id and its label", name, line)
 }
 
 // newReport matches the items and compares their classes.

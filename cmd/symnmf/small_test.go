@@ -656,6 +656,27 @@ func TestLooksLikeDistances(t *testing.T) {
 	}
 }
 
+// TestRoads: distances of which one is longer than the way through others, as by road, look like distances. Where twelve are, they
+// do not.
+func TestRoads(t *testing.T) {
+	const n = 60
+	for longer, want := range map[int]bool{1: true, n / 5: false} {
+		m := matrix.NewDense(n, n, nil)
+		for i := range n {
+			for j := range n {
+				m.Set(i, j, math.Abs(float64(i-j)))
+			}
+		}
+		for k := range longer {
+			m.Set(k, k+1, 500)
+			m.Set(k+1, k, 500)
+		}
+		if got := (&dataset{table: m, items: similarity}).looksLikeDistances(); got != want {
+			t.Errorf("%d of %d longer: looks like distances: %v", longer, n*(n-1)/2, got)
+		}
+	}
+}
+
 // TestManyGroups: similarities with a zero diagonal that are larger within groups than between them do not
 // look like distances, for any number of groups.
 func TestManyGroups(t *testing.T) {
