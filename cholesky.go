@@ -12,7 +12,7 @@ const choleskyBlock = 64
 
 // cholesky replaces the lower triangle of the symmetric n×n matrix a, by rows, by L with L·Lᵀ = A, and
 // reports whether A is positive definite; if not, a is spoiled. Nothing above the diagonal is read, and what
-// is there is lost. n³/3 multiply–adds; the bits do not depend on workers.
+// is there is lost. n³/6 multiply–adds; the bits do not depend on workers.
 //
 // It works by blocks of columns. What the columns before a block contribute is one product of matrices, and
 // the rest is little work.

@@ -21,7 +21,8 @@ import (
 // times, with probabilities p'_l = p_l/Σp, and ω_l = c/(s_R·p'_l), so that D and Z are right in the mean.
 //
 // Neither P nor the error is certain to fall. The answer is the factor with the smaller error after the last
-// sweep. Unlike with other methods it depends on the order of the items, through the draws. A column that is
+// sweep. Unlike with the other methods with two factors it depends on the order of the items, through the
+// draws. A column that is
 // zero in both factors stays zero, and so does a zero start.
 //
 // The method is here to show what sampling does to the error. A is multiplied by all of ΩH, zeros included,

@@ -18,7 +18,7 @@ import (
 // s_j is not a descent direction, s_j = ∇_:,j/‖A‖. Then H becomes N = [H − α·s]₊ for the first α = 1, 0.1,
 // 0.01, … with ‖A−NNᵀ‖² − ‖A−HHᵀ‖² ≤ 0.1·⟨∇, N−H⟩. The objective does not rise. A zero column stays zero.
 //
-// A sweep is one step: r Cholesky factorizations, r·n³/3 multiply–adds, and a product A·N for each α. Memory:
+// A sweep is one step: r Cholesky factorizations, r·n³/6 multiply–adds, and a product A·N for each α. Memory:
 // two n×n matrices of float64, whatever A is, and 8·n·r numbers. So it is for some thousands of items, and
 // for comparison.
 //

@@ -92,7 +92,7 @@ type Knob struct {
 	set                func(s Solver, value string) (Solver, error)
 }
 
-// methods is the list. A new method needs its own file and a line here, nothing else.
+// methods is the list. A new method needs its own file, a line here, and one in docs/methods.md.
 var methods = []Method{
 	{"cd-cyclic", "exact coordinate descent, columns in order", anyMatrix, diagonalStart, cdKnobs, CD{Order: Cyclic}},
 	{"cd-shuffle", "exact coordinate descent, columns shuffled every sweep", anyMatrix, diagonalStart, cdKnobs, CD{Order: Shuffle}},
@@ -110,7 +110,7 @@ var methods = []Method{
 	{"amu", "mu with exponent 1/3 and extrapolation", noL1Matrix, randomStart, nil, AMU{}},
 	{"betasnmf", "multiplicative update with a damped ratio (He)", noL1Matrix, randomStart, betaKnobs, BetaSNMF{}},
 	{"vbsum", "rows in random order, each moved to the minimizer of an upper bound", countedMatrix, randomStart, vbsumKnobs, VBSUM{}},
-	{"newton", "Newton steps by columns; r·n³/3 multiply–adds a sweep, two n×n matrices", countedMatrix, randomStart, nil, Newton{}},
+	{"newton", "Newton steps by columns; r·n³/6 multiply–adds a sweep, two n×n matrices", countedMatrix, randomStart, nil, Newton{}},
 	{"tsvd", "the leading eigenvectors turned to be nonnegative, for A near rank R; not monotone", countedMatrix, svdStart, tsvdKnobs, TSVD{}},
 	{"pgncg", "projected Gauss–Newton steps by conjugate gradients", countedMatrix, randomStart, pgncgKnobs, PGNCG{}},
 	{"lai", "another method, first on a randomized low rank in place of A, then on A itself", countedDiagonal, randomStart, laiKnobs, LAI{}},
@@ -200,7 +200,7 @@ var cdKnobs = []Knob{
 			cd.Entries = EntryOrder(k)
 			return cd, err
 		}},
-	{"nu", "with entries=select: the part of the column's largest decrease that an entry must offer, 0 to 1", strconv.FormatFloat(defaultNu, 'g', -1, 64),
+	{"nu", "with entries=select: the part of the column's largest decrease that an entry must offer, above 0 and up to 1", strconv.FormatFloat(defaultNu, 'g', -1, 64),
 		partKnob("nu", 1, func(s *CD, x float64) { s.Nu = x })},
 	{"mbi-every", "sweeps after which the single best entry of all is updated once; 0 = never", "0",
 		wholeKnob("mbi-every", 0, math.MaxInt, func(s *CD, k int) { s.MBIEvery = k })},

@@ -18,7 +18,7 @@ type Options struct {
 	// says which and why.
 	Solver Solver
 	// Start is the first H. nil means the default start of the method: for coordinate descent Zero when some
-	// A_ii > 0, else Random.
+	// A_ii > 0 and there is one run, else Random.
 	//
 	// When Solver is nil too, the start is TSVDStart, except
 	//   - for dense data with an ℓ₁ weight,
@@ -26,6 +26,7 @@ type Options struct {
 	//   - for sparse data when H has more than 64 columns and more than an eighth of the number of items (for
 	//     points, features count in place of columns if they are fewer, and at most half as many as items),
 	//   - for an operator that is not from package matrix.
+	// In these cases dense data begin from Random.
 	Start Start
 	// Stop bounds the run.
 	Stop Stop
@@ -144,7 +145,7 @@ type Result struct {
 	Sweeps int
 	Time   time.Duration // of the run kept, without the time that only the trace needed
 
-	Method, Start string   // names as in Methods and Starts
+	Method, Start string   // names as in Methods and Starts; "given" for a Given start
 	Why           string   // why this method and start, where Factorize chose them
 	Notes         []string // what the user should know about this run, a sentence each
 	Times         []string // how long parts of this run took that some methods and starts have, a phrase each

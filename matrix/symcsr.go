@@ -10,7 +10,7 @@ import (
 )
 
 // SymCSR is a sparse A as an Operator. A cursor holds n·r numbers besides H. One Add of row i costs as many
-// multiply–adds as that row has entries, and a product nnz·r. Nothing of size n×n is ever allocated.
+// multiply–adds as that row has entries, and a product nnz·r. The operator allocates nothing of size n×n.
 type SymCSR struct {
 	a         *CSR
 	above     []int64   // where the entries right of the diagonal begin in each row, or where the row ends
