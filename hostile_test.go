@@ -26,6 +26,10 @@ func TestHostileArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	huge, err := matrix.FromDense(matrix.NewDense(2, 2, []float64{8e307, 8e307, 8e307, 8e307}), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	inf := matrix.NewDense(6, 2, nil)
 	inf.Set(4, 1, math.Inf(1))
 	for _, c := range []struct {
@@ -48,6 +52,8 @@ func TestHostileArguments(t *testing.T) {
 		{none, 2, Options{Start: Given{}}, ErrStart, "Given.H is nil"},
 		{none, 2, Options{Start: Given{inf}}, ErrStart, "entry [4,1] is +Inf"},
 		{a.Scaled(1e308), 2, Options{}, matrix.ErrRange, "‖A‖ = +Inf"},
+		{a.Scaled(1e-320), 2, Options{}, matrix.ErrRange, "want 0 or a number from 2⁻¹⁰⁰⁰ to 2¹⁰⁰⁰"},
+		{huge, 1, Options{}, matrix.ErrRange, "divide the numbers of A by their largest"},
 		{a.Scaled(-1), 2, Options{}, matrix.ErrRange, "‖A‖ = -"},
 		{a.Scaled(math.NaN()), 2, Options{}, matrix.ErrRange, "‖A‖ = NaN"},
 		{a, int(math.Sqrt(math.MaxInt) / 2), Options{}, ErrRank, "r² numbers"},

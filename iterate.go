@@ -32,7 +32,7 @@ func newSloped(p *problem, h *matrix.Dense) *iterate {
 
 // newIterateIn is newIterate with memory for H·D, or nil.
 func newIterateIn(p *problem, h, hd *matrix.Dense) *iterate {
-	s := &iterate{p: p, h: h, ah: matrix.NewDense(p.n, p.r, nil), hd: hd}
+	s := &iterate{p: p, h: h, ah: matrix.NewDense(p.n, p.r, p.spareRoom(p.n*p.r)), hd: hd}
 	s.look()
 	return s
 }

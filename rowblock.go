@@ -17,7 +17,7 @@ import (
 // of the time. Near the answer, dense data with a small error also get joint steps of all rows.
 //
 // The ℓ₁ term and an ignored diagonal are supported. If no A_ii > 0, H = 0 is a point that RowBlock cannot leave. A
-// must be an operator of package matrix, or a view of one.
+// must be an operator of package matrix other than those of Completed, or a view of one.
 //
 // A sweep costs one product A·H, Passes·n·r² multiply–adds and Passes·n·r roots of cubics.
 //

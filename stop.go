@@ -16,7 +16,7 @@ type Stop struct {
 	// Time is the longest time a run may take; 0 means no limit. It is checked between pieces of work: a
 	// column of H with CD, a block of rows with RowBlock, a factor with methods that have two, a step with
 	// methods that change all of H at once, a product with A while a low rank in place of A is computed. The
-	// time that Options.Progress and a trace take does not count.
+	// time that Options.Progress and a trace take does not count, except with kicks at once (Options.AtOnce).
 	Time time.Duration
 	// KKT is the KKT residual at which a run has converged; 0 means 1e-4, and a negative number never.
 	//

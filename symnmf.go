@@ -25,7 +25,7 @@ type Options struct {
 	//   - for an H of more than 2²² numbers,
 	//   - for sparse data when H has more than 64 columns and more than an eighth of the number of items (for
 	//     points, features count in place of columns if they are fewer, and at most half as many as items),
-	//   - for an operator that is not from package matrix.
+	//   - for an operator that is not from package matrix, and for those of matrix.Completed.
 	// In these cases dense data begin from Random.
 	Start Start
 	// Stop bounds the run.
@@ -64,7 +64,7 @@ type Options struct {
 	// taken.
 	//
 	// With a Trace everything runs one after another. With a Stop.Time runs do, each with all threads for its
-	// time.
+	// time, while kicks do not: the time that Progress takes then counts, since other kicks go on meanwhile.
 	AtOnce int
 	// Threads bounds the number of goroutines at work; 0 means runtime.GOMAXPROCS, and more than 1024 are not
 	// used. The answer does not depend on it.
@@ -189,7 +189,7 @@ var (
 
 // Factorize looks for H ≥ 0 (n×r) that minimizes ‖A−HHᵀ‖_F. The rank r may exceed n.
 //
-// The time is that of the method; memory is a few times n·r numbers besides A. When ctx is cancelled
+// The time is that of the method; memory is a few times n·r numbers and some ten times r², besides A. When ctx is cancelled
 // Factorize returns the best H so far and an error that wraps ctx.Err(). Among several runs that is the best
 // one. Within a run it is the H that the method has reached, which can be worse than an earlier one if the
 // method is not monotone. Every other error comes with a nil Result.
@@ -334,8 +334,8 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	if opt.IgnoreDiagonal {
 		a = a.OffDiagonal()
 	}
-	if norm := a.Norm(); !(norm >= 0) || math.IsInf(norm, 0) {
-		return nil, fmt.Errorf("%w: ‖A‖ = %v, want a finite number ≥ 0: was A scaled by c > 0, and within the range of float64?", matrix.ErrRange, norm)
+	if norm := a.Norm(); norm != 0 && !(norm >= 0x1p-1000 && norm <= 0x1p1000) {
+		return nil, fmt.Errorf("%w: ‖A‖ = %v, want 0 or a number from 2⁻¹⁰⁰⁰ to 2¹⁰⁰⁰: divide the numbers of A by their largest, and scale A by c > 0 only", matrix.ErrRange, norm)
 	}
 	c := powerOf4(a.Norm())
 	p := &problem{

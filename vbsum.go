@@ -23,7 +23,7 @@ import (
 // multiply–adds, and two products A·H, one of them for the figures. Memory: n·r numbers besides H, m·r for
 // inner products.
 //
-// A must be an operator of package matrix, or a view of one.
+// A must be an operator of package matrix other than those of Completed, or a view of one.
 //
 // Source: Shi, Sun, Lu, Hong, Razaviyayn, Inexact block coordinate descent methods for symmetric nonnegative
 // matrix factorization, IEEE TSP 2017 (arXiv 1607.03092), with t by bestRoot in place of the difference of

@@ -114,8 +114,8 @@ func newInput(r io.Reader, name string, opt Options, blockSize int) (*input, err
 	return in, nil
 }
 
-// guarded is the caller's reader with panics turned into errors. It is read on other goroutines, where the
-// caller could not recover from a panic.
+// guarded is the caller's reader with panics, and counts that cannot be, turned into errors. It is read on other
+// goroutines, where the caller could not recover from a panic.
 type guarded struct{ r io.Reader }
 
 func (g guarded) Read(p []byte) (n int, err error) {
@@ -124,7 +124,10 @@ func (g guarded) Read(p []byte) (n int, err error) {
 			n, err = 0, fmt.Errorf("matio: the reader panicked: %v", v)
 		}
 	}()
-	return g.r.Read(p)
+	if n, err = g.r.Read(p); n < 0 || n > len(p) {
+		return 0, fmt.Errorf("matio: the reader says that it has read %d bytes where there is room for %d", n, len(p))
+	}
+	return n, err
 }
 
 // close ends the goroutines of the input. It waits for a Read of the file that has begun.

@@ -413,8 +413,18 @@ func TestPanickingReader(t *testing.T) {
 				t.Errorf("%d threads, after %d reads: %v", threads, left, err)
 			}
 		}
+		for _, n := range []int{-1, 1 << 20} {
+			if _, err := Read(lying(n), "-", Options{Format: "csv", Threads: threads}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has read %d bytes", n)) {
+				t.Errorf("%d threads: a reader that says it has read %d bytes: error %v", threads, n, err)
+			}
+		}
 		if _, err := Read(nil, "-", Options{Format: "csv", Threads: threads}); err == nil || !strings.Contains(err.Error(), "the reader panicked") {
 			t.Errorf("%d threads, no reader: %v", threads, err)
 		}
 	}
 }
+
+// lying says that it has read so many bytes, whatever room there is.
+type lying int
+
+func (n lying) Read([]byte) (int, error) { return int(n), nil }

@@ -200,7 +200,9 @@ func FormatFor(name, wanted string) (FormatInfo, error) {
 	if err != nil {
 		return FormatInfo{}, err
 	}
-	return f.FormatInfo, nil
+	info := f.FormatInfo
+	info.Extensions = slices.Clone(info.Extensions)
+	return info, nil
 }
 
 // splitName returns the extension of name that gives its format, in lower case, and the one that gives its

@@ -117,6 +117,7 @@ func TestFormatFor(t *testing.T) {
 		if err != nil || f.Name != info.Name {
 			t.Errorf("format %s: %v, %v", info.Name, f, err)
 		}
+		f.Extensions[0] = ".mine" // the list is the caller's
 		for _, ext := range info.Extensions {
 			if f, err := FormatFor("x"+ext, ""); err != nil || f.Name != info.Name {
 				t.Errorf("extension %s: %v, %v", ext, f, err)

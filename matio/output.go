@@ -109,7 +109,7 @@ func Create(name string, t *Table, opt Options) error {
 	return CreateContext(context.Background(), name, t, opt)
 }
 
-// CreateContext is Create, but stops with the error of ctx when ctx ends.
+// CreateContext is Create, but stops with the error of ctx when ctx ends, as AtomicContext does.
 func CreateContext(ctx context.Context, name string, t *Table, opt Options) error {
 	f, err := formatFor(name, opt.Format)
 	if err != nil {
@@ -190,7 +190,7 @@ func Atomic(name string, write func(w io.Writer) error) error {
 }
 
 // AtomicContext is Atomic with the function write called content. It stops with the error of ctx when content
-// writes after ctx has ended.
+// writes after ctx has ended. To open a pipe, and a write to it, wait for who reads it.
 func AtomicContext(ctx context.Context, name string, content func(w io.Writer) error) error {
 	write := func(w io.Writer) error { return content(untilDone{ctx, w}) }
 	var f *os.File

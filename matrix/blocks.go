@@ -109,7 +109,7 @@ type JointProduct interface {
 	MoveAll(t float64)
 }
 
-// BlockMultiplier is an operator that has a BlockProduct, as those of this package do. Operators for
+// BlockMultiplier is an operator that has a BlockProduct, as those of this package do except Completed's. Operators for
 // symnmf.RowBlock, symnmf.VBSUM and symnmf.LAI cannot be written outside this module, because their team of
 // goroutines is an internal type.
 type BlockMultiplier interface {

@@ -36,7 +36,7 @@ func timesVector(a Operator, w []float64, workers int) []float64 {
 // the diagonal if a does; pass a.OffDiagonal() to exclude it from the degrees, too.
 //
 // If a has negative entries, degrees may be negative; d_i + τ must be finite and ≥ 0. The operator a must be
-// one of this package.
+// one of this package other than those of Completed.
 //
 // Besides one product with a vector, the time is that of computing the norm: one pass over the entries of A,
 // or, for points, at most that of summing the products that make up the entries of XᵀX or of XXᵀ.

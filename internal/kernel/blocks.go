@@ -42,7 +42,7 @@ func BlocksWith[S any](n, size, workers int, scratch func() S, f func(s S, b, lo
 			panic(*v)
 		}
 	}()
-	for range min(workers, count) - 1 {
+	for range max(min(workers, count), 1) - 1 {
 		wg.Go(func() {
 			done := false
 			defer func() {

@@ -15,7 +15,7 @@ import (
 func TestBlocks(t *testing.T) {
 	for _, n := range []int{-1, 0, 1, 5, 6, 7, 100} {
 		for _, size := range []int{1, 3, 6, 200} {
-			for _, workers := range []int{0, 1, 2, 7, 300} {
+			for _, workers := range []int{math.MinInt, 0, 1, 2, 7, 300} {
 				var mu sync.Mutex
 				seen := make([]int, max(0, n))
 				calls := make(map[int]bool)
