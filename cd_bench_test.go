@@ -188,7 +188,7 @@ func explicit(b testing.TB, x matrix.Table) matrix.Operator {
 		}
 		return a
 	}
-	a, err := matrix.FromCSR(instance.InnerProducts(x.(*matrix.CSR)), 0)
+	a, err := matrix.FromCSR(instance.InnerProducts(x, matrix.Columns).(*matrix.CSR), 0)
 	if err != nil {
 		b.Fatal(err)
 	}

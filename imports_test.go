@@ -41,7 +41,7 @@ var layers = map[string]layer{
 	"similarity":          {[]string{"internal/kernel", "matrix"}, numeric},
 	"cluster":             {[]string{"matrix"}, numeric},
 	"matio":               {[]string{"internal/kernel", "internal/inorder", "internal/replace", "matrix"}, formats},
-	"internal/instance":   {[]string{"matrix"}, nil},
+	"internal/instance":   {[]string{"matrix"}, numeric},
 	"internal/demo":       {[]string{"matrix"}, nil},
 	"dist":                {[]string{"internal/kernel", "matrix", "."}, numeric},
 	"internal/report":     {nil, []string{"*"}},

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"symnmf"
+	"symnmf/internal/instance"
+	"symnmf/matrix"
 )
 
 // choice is what a user may choose in place of what the program chooses by itself.
@@ -170,7 +172,7 @@ func (c *config) choose(own *task, way choice, target float64, limit time.Durati
 	formed := 0.0
 	if t.form == fromA && own.form == fromX {
 		begin := time.Now()
-		t.data = &dataset{name: own.data.name, a: innerProducts(own.data.x)}
+		t.data = &dataset{name: own.data.name, a: instance.InnerProducts(own.data.x, matrix.Columns)}
 		formed = time.Since(begin).Seconds()
 	}
 	var seconds, sweeps []float64

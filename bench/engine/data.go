@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"gonum.org/v1/gonum/mat"
-
 	"symnmf/internal/instance"
 	"symnmf/matio"
 	"symnmf/matrix"
@@ -74,7 +72,7 @@ func (s *shelf) take(name string, f form) (*dataset, error) {
 		s.last = d
 	}
 	if f == fromA && s.last.a == nil {
-		s.last.a = innerProducts(s.last.x)
+		s.last.a = instance.InnerProducts(s.last.x, matrix.Columns)
 	}
 	return s.last, nil
 }
@@ -116,21 +114,4 @@ func (d *dataset) operator(f form, threads int) (matrix.Operator, error) {
 		return matrix.FromDense(a, 0)
 	}
 	return matrix.FromCSR(d.a.(*matrix.CSR), 0)
-}
-
-// innerProducts writes out XᵀX, sparse where X is.
-func innerProducts(x matrix.Table) matrix.Table {
-	if d, dense := x.(*matrix.Dense); dense {
-		m, n := d.Dims()
-		var s mat.SymDense
-		s.SymOuterK(1, mat.NewDense(m, n, d.Data()).T())
-		a := matrix.NewDense(n, n, nil)
-		for i := range n {
-			for j := range n {
-				a.Set(i, j, s.At(i, j))
-			}
-		}
-		return a
-	}
-	return instance.InnerProducts(x.(*matrix.CSR))
 }

@@ -12,8 +12,6 @@ import (
 	"unicode/utf8"
 
 	"symnmf"
-	"symnmf/internal/instance"
-	"symnmf/matrix"
 )
 
 // TestMedian checks medians of odd and even counts, and that the numbers stay in their order.
@@ -118,34 +116,6 @@ func TestFirstBelow(t *testing.T) {
 	for target, want := range map[float64]int{1: 0, 0.6: 1, 0.5: 1, 0.41: 2, 0.3: -1} {
 		if got := firstBelow(trace, target); got != want {
 			t.Errorf("error %v: point %d, want %d", target, got, want)
-		}
-	}
-}
-
-// TestInnerProducts compares with three loops.
-func TestInnerProducts(t *testing.T) {
-	for name, x := range map[string]interface {
-		matrix.Table
-		At(i, j int) float64
-	}{"sparse": instance.Text(30, 40, 6, 1), "dense": instance.Start(20, 30, 1)} {
-		m, n := x.Dims()
-		a := innerProducts(x).(interface {
-			Dims() (int, int)
-			At(i, j int) float64
-		})
-		if rows, cols := a.Dims(); rows != n || cols != n {
-			t.Fatalf("%s: %d×%d, want %d×%d", name, rows, cols, n, n)
-		}
-		for i := range n {
-			for j := range n {
-				var want float64
-				for k := range m {
-					want += x.At(k, i) * x.At(k, j)
-				}
-				if !(math.Abs(a.At(i, j)-want) <= float64(2*m)*0x1p-53*want) { // positive terms, m roundings in either sum
-					t.Fatalf("%s: A[%d,%d] = %v, want %v", name, i, j, a.At(i, j), want)
-				}
-			}
 		}
 	}
 }

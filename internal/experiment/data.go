@@ -6,11 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-
-	"gonum.org/v1/gonum/mat"
 
 	"symnmf/internal/demo"
 	"symnmf/internal/instance"
@@ -185,7 +182,7 @@ func (d *dataset) operator(form string, threads int) (matrix.Operator, error) {
 		return matrix.Gram(d.x, d.items, threads)
 	}
 	if d.a == nil {
-		d.a = innerProducts(d.x, d.items)
+		d.a = instance.InnerProducts(d.x, d.items)
 	}
 	var op matrix.Operator
 	var err error
@@ -203,100 +200,4 @@ func (d *dataset) operator(form string, threads int) (matrix.Operator, error) {
 		return nil, fmt.Errorf("%s: %w", d.file, err)
 	}
 	return op, err
-}
-
-// innerProducts writes out XᵀX, or XXᵀ where the items are rows. The result is sparse where X is.
-func innerProducts(x matrix.Table, items matrix.Items) matrix.Table {
-	if d, dense := x.(*matrix.Dense); dense {
-		m, n := d.Dims()
-		p := mat.NewDense(m, n, d.Data()).T()
-		if items == matrix.Rows {
-			p, n = p.T(), m
-		}
-		var s mat.SymDense
-		s.SymOuterK(1, p)
-		a := matrix.NewDense(n, n, nil)
-		for i := range n {
-			for j := range n {
-				a.Set(i, j, s.At(i, j))
-			}
-		}
-		return a
-	}
-	return sparseProduct(inItems(x.(*matrix.CSR), items))
-}
-
-// inItems returns x with a row for each point, and with a row for each feature.
-func inItems(x *matrix.CSR, items matrix.Items) (points, features *matrix.CSR) {
-	if items == matrix.Rows {
-		return x, x.Transpose()
-	}
-	return x.Transpose(), x
-}
-
-// eachProduct calls f with each product whose sums are the entries of row i of points·features.
-func eachProduct(points, features *matrix.CSR, i int, f func(j int32, v float64)) {
-	kept, xi := points.Row(i)
-	for p, k := range kept {
-		others, xk := features.Row(int(k))
-		for q, j := range others {
-			f(j, valueAt(xi, p)*valueAt(xk, q))
-		}
-	}
-}
-
-// productRows returns where the rows of points·features begin and end.
-func productRows(points, features *matrix.CSR) (ptr []int64) {
-	n, _ := points.Dims()
-	ptr = make([]int64, n+1)
-	marked := make([]int, n) // the last row, counted from 1, with an entry in that column
-	for i := range n {
-		count := int64(0)
-		eachProduct(points, features, i, func(j int32, _ float64) {
-			if marked[j] != i+1 {
-				marked[j] = i + 1
-				count++
-			}
-		})
-		ptr[i+1] = ptr[i] + count
-	}
-	return ptr
-}
-
-// sparseProduct returns points·features, n×n, where n is the number of rows of points. It works a row at a time: the
-// columns with entries are first marked, then sorted. The time is O(number of products), apart from the sorting.
-func sparseProduct(points, features *matrix.CSR) *matrix.CSR {
-	n, _ := points.Dims()
-	ptr := productRows(points, features)
-	sum := make([]float64, n)
-	marked := make([]int, n) // as in productRows
-	col, val := make([]int32, 0, ptr[n]), make([]float64, 0, ptr[n])
-	for i := range n {
-		from := len(col)
-		eachProduct(points, features, i, func(j int32, v float64) {
-			if marked[j] != i+1 {
-				marked[j] = i + 1
-				col = append(col, j)
-			}
-			sum[j] += v
-		})
-		slices.Sort(col[from:])
-		for _, j := range col[from:] {
-			val = append(val, sum[j])
-			sum[j] = 0
-		}
-	}
-	a, err := matrix.NewCSR(n, n, ptr, col, val)
-	if err != nil {
-		panic(err) // right by construction
-	}
-	return a
-}
-
-// valueAt returns val[p], or 1 where no values are stored.
-func valueAt(val []float64, p int) float64 {
-	if val == nil {
-		return 1
-	}
-	return val[p]
 }

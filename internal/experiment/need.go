@@ -3,6 +3,7 @@ package experiment
 import (
 	"strings"
 
+	"symnmf/internal/instance"
 	"symnmf/internal/rules"
 	"symnmf/matrix"
 )
@@ -102,8 +103,7 @@ func (r *run) needOf(d *dataset) Need {
 	case made:
 		stored = float64(len(a.Col))
 	case need.Sparse:
-		ptr := productRows(inItems(d.x.(*matrix.CSR), d.items))
-		stored = float64(ptr[n])
+		stored = float64(instance.CountInnerProducts(d.x.(*matrix.CSR), d.items))
 	}
 	need.explicit(n, stored)
 	return need

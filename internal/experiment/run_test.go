@@ -376,7 +376,7 @@ func TestNeeds(t *testing.T) {
 		}
 		before, after := list[0], list[1]
 		if strings.Contains(key, "explicit") {
-			a := innerProducts(instance.Text(30, 40, 5, 1), matrix.Columns).(*matrix.CSR)
+			a := instance.InnerProducts(instance.Text(30, 40, 5, 1), matrix.Columns).(*matrix.CSR)
 			if after.Rows != 40 || after.Cols != 40 || after.Items != "" || after.Stored != float64(len(a.Col)) || after.Held != before.Bytes() || after.Table != nil {
 				t.Errorf("%s: %+v", key, after)
 			}
@@ -398,42 +398,6 @@ func TestNeeds(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("the directory has been made")
-	}
-}
-
-// TestInnerProducts compares with the definition, and checks that no zero is stored.
-func TestInnerProducts(t *testing.T) {
-	sparse := instance.Text(7, 12, 3, 1)
-	dense := instance.Start(7, 12, 1)
-	pattern, _ := instance.PlantedGraph(12, 2, 0.9, 0.3, 1) // without values
-	type at interface{ At(i, j int) float64 }
-	for _, x := range []matrix.Table{sparse, dense, pattern} {
-		for _, items := range []matrix.Items{matrix.Columns, matrix.Rows} {
-			m, n := x.Dims()
-			entry := func(k, i int) float64 { return x.(at).At(k, i) }
-			if items == matrix.Rows {
-				m, n = n, m
-				entry = func(k, i int) float64 { return x.(at).At(i, k) }
-			}
-			a := innerProducts(x, items)
-			if rows, cols := a.Dims(); rows != n || cols != n {
-				t.Fatalf("%d×%d, want %d×%d", rows, cols, n, n)
-			}
-			for i := range n {
-				for j := range n {
-					want := 0.0
-					for k := range m {
-						want += entry(k, i) * entry(k, j)
-					}
-					if got := a.(at).At(i, j); !(math.Abs(got-want) <= 1e-14*float64(m)*(1+want)) {
-						t.Fatalf("%T, items %v: [%d,%d] = %v, want %v", x, items, i, j, got, want)
-					}
-				}
-			}
-			if c, ok := a.(*matrix.CSR); ok && slices.Contains(c.Val, 0) {
-				t.Errorf("items %v: a stored zero", items)
-			}
-		}
 	}
 }
 

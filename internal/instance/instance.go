@@ -1,5 +1,5 @@
 // Package instance makes problems for tests, experiments and benchmarks. For most of them a solution, or a bound on it,
-// is known.
+// is known. For points it writes out A ([InnerProducts]).
 //
 // A seed fixes every number, to the last bit and on every machine. Draws come from math/rand/v2's PCG, with a separate
 // stream for each function, and sums of products use no fused multiply–add. Arguments out of range are mistakes in the
@@ -209,40 +209,6 @@ func pairValue(i, l int, seed uint64) float64 {
 
 // Start returns an n×r matrix with entries uniform in [0, 1), to start a solver from.
 func Start(n, r int, seed uint64) *matrix.Dense { return uniform(n, r, seed, streamStart) }
-
-// InnerProducts writes out XᵀX for the points that are the columns of x: their similarity as a sparse matrix. Sums that
-// are 0 are not stored. Each sum runs over the rows of x in order. O(Σ_k nnz(X_k,:)² + n²) time.
-func InnerProducts(x *matrix.CSR) *matrix.CSR {
-	points := x.Transpose()
-	n, _ := points.Dims()
-	rowPtr, col, val := make([]int64, 1, n+1), []int32{}, []float64{}
-	sum := make([]float64, n)
-	for i := range n {
-		kept, xi := points.Row(i)
-		for p, k := range kept {
-			others, xk := x.Row(int(k))
-			for q, l := range others {
-				sum[l] += float64(at(xi, p) * at(xk, q)) // the conversion forbids a fused multiply–add
-			}
-		}
-		for l, v := range sum {
-			if v != 0 {
-				col, val = append(col, int32(l)), append(val, v)
-				sum[l] = 0
-			}
-		}
-		rowPtr = append(rowPtr, int64(len(col)))
-	}
-	return newCSR(n, n, rowPtr, col, val)
-}
-
-// at returns val[p], or 1 if val is nil.
-func at(val []float64, p int) float64 {
-	if val == nil {
-		return 1
-	}
-	return val[p]
-}
 
 // Hash returns the SHA-256 of the bits of h, little-endian and by rows. It is equal for matrices that are the
 // same to the last bit.

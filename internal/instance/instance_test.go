@@ -367,37 +367,6 @@ func eigenvalues(t *testing.T, a *matrix.Dense) []float64 {
 	return e.Values(nil)
 }
 
-// TestInnerProducts compares with three loops, and checks that no zero is stored.
-func TestInnerProducts(t *testing.T) {
-	text := Text(30, 40, 6, 1)
-	ones := newCSR(30, 40, text.RowPtr, text.Col, nil)
-	for name, x := range map[string]*matrix.CSR{"counts": text, "ones": ones, "nothing": newCSR(3, 2, make([]int64, 4), nil, nil)} {
-		m, n := x.Dims()
-		a := InnerProducts(x)
-		if rows, cols := a.Dims(); rows != n || cols != n {
-			t.Fatalf("%s: %d×%d, want %d×%d", name, rows, cols, n, n)
-		}
-		stored := int64(0)
-		for i := range n {
-			for l := range n {
-				var want float64
-				for k := range m {
-					want += x.At(k, i) * x.At(k, l) // whole numbers
-				}
-				if a.At(i, l) != want {
-					t.Fatalf("%s: A[%d,%d] = %v, want %v", name, i, l, a.At(i, l), want)
-				}
-				if want != 0 {
-					stored++
-				}
-			}
-		}
-		if a.NNZ() != stored {
-			t.Errorf("%s: %d entries stored, %d are not 0", name, a.NNZ(), stored)
-		}
-	}
-}
-
 // TestHash: the hash depends on the bits of the numbers, so that −0 is not 0, and on their order.
 func TestHash(t *testing.T) {
 	// The digest of eight zero bytes.
