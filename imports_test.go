@@ -36,6 +36,7 @@ var layers = map[string]layer{
 	"internal/inorder":    {nil, nil},
 	"internal/replace":    {nil, nil},
 	"internal/rules":      {nil, nil},
+	"internal/system":     {nil, nil},
 	"matrix":              {[]string{"internal/kernel", "internal/rules"}, numeric},
 	".":                   {[]string{"internal/kernel", "internal/rules", "matrix"}, numeric},
 	"similarity":          {[]string{"internal/kernel", "matrix"}, numeric},
@@ -45,9 +46,9 @@ var layers = map[string]layer{
 	"internal/demo":       {[]string{"matrix"}, nil},
 	"dist":                {[]string{"internal/kernel", "matrix", "."}, numeric},
 	"internal/report":     {nil, []string{"*"}},
-	"internal/experiment": {append([]string{"internal/rules", "internal/report"}, library...), []string{"*"}},
-	"bench/engine":        {[]string{".", "matrix", "matio", "internal/instance", "internal/kernel"}, numeric},
-	"cmd/symnmf":          {append([]string{"internal/replace", "internal/rules", "internal/report", "internal/experiment"}, library...), []string{"*"}},
+	"internal/experiment": {append([]string{"internal/rules", "internal/report", "internal/system"}, library...), []string{"*"}},
+	"bench/engine":        {[]string{".", "matrix", "matio", "internal/instance", "internal/kernel", "internal/system"}, numeric},
+	"cmd/symnmf":          {append([]string{"internal/replace", "internal/rules", "internal/report", "internal/system", "internal/experiment"}, library...), []string{"*"}},
 }
 
 // TestImports reads every file that is not a test, whatever its build tags. It fails on an import that the

@@ -1,15 +1,16 @@
 package symnmf
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 
 	"symnmf/internal/instance"
+	"symnmf/internal/system"
 )
 
 // TestMillionItems factors a sparse matrix of 10⁶ items and 10⁷ entries in a process of its own and checks
@@ -25,13 +26,13 @@ func TestMillionItems(t *testing.T) {
 		if !(last < first && first < 1) || res.ZeroColumns > 0 {
 			t.Fatalf("relative error from %v to %v, %d zero columns", first, last, res.ZeroColumns)
 		}
-		fmt.Printf("child: stored %d, relative error %.6f to %.6f, %v a sweep, peak kB %d\n", a.Stored(), first, last, res.Time/sweeps, peakKB(t))
+		fmt.Printf("child: stored %d, relative error %.6f to %.6f, %v a sweep, peak bytes %d\n", a.Stored(), first, last, res.Time/sweeps, peakMemory(t))
 		return
 	}
 	if testing.Short() {
 		t.Skip("left out by -short: a matrix of 10⁷ entries")
 	}
-	peakKB(t)
+	peakMemory(t)
 	child := exec.Command(os.Args[0], "-test.run=^TestMillionItems$", "-test.v")
 	child.Env = append(os.Environ(), "SYMNMF_TEST_CHILD=1", "SYMNMF_VERIFY=")
 	out, err := child.CombinedOutput()
@@ -48,29 +49,18 @@ func TestMillionItems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := int64(1.2 * (12*nnz + 16*n*r + 64*n + 32e6)); peak*1024 > most {
-		t.Errorf("peak memory is %d bytes, want at most %d", peak*1024, most)
+	if most := int64(1.2 * (12*nnz + 16*n*r + 64*n + 32e6)); peak > most {
+		t.Errorf("peak memory is %d bytes, want at most %d", peak, most)
 	}
 }
 
-// peakKB returns the peak resident memory of this process in kB. It skips the test if the system does not
-// tell.
-func peakKB(t *testing.T) int64 {
+// peakMemory returns the peak resident memory of this process in bytes. It skips the test if the system does not tell
+// that of a process apart from its parent's.
+func peakMemory(t *testing.T) int64 {
 	t.Helper()
-	f, err := os.Open("/proc/self/status")
-	if err != nil {
-		t.Skip("no /proc/self/status to read peak memory from")
+	bytes, ok := system.PeakMemory()
+	if !ok || runtime.GOOS != "linux" {
+		t.Skip("the peak memory of this process is not known here")
 	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if v, ok := strings.CutPrefix(s.Text(), "VmHWM:"); ok {
-			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(v), " kB"), 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kb
-		}
-	}
-	t.Skip("no VmHWM in /proc/self/status")
-	return 0
+	return bytes
 }

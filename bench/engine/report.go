@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -17,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
+
+	"symnmf/internal/system"
 )
 
 // journal appends the runs to a file, each as a line of JSON. Fields that a mode does not use are written with
@@ -84,16 +85,7 @@ func (j *journal) add(run any) {
 
 // machine names the processor, as far as Linux gives its name, and the number of processors.
 func machine() string {
-	name := runtime.GOOS + "/" + runtime.GOARCH
-	if f, err := os.Open("/proc/cpuinfo"); err == nil {
-		defer f.Close()
-		for s := bufio.NewScanner(f); s.Scan(); {
-			if key, value, ok := strings.Cut(s.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
-				name = strings.TrimSpace(value)
-				break
-			}
-		}
-	}
+	name := cmp.Or(system.Processor(), runtime.GOOS+"/"+runtime.GOARCH)
 	return fmt.Sprintf("%s, %d processors", name, runtime.NumCPU())
 }
 

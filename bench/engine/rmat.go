@@ -17,6 +17,7 @@ import (
 
 	"symnmf"
 	"symnmf/internal/instance"
+	"symnmf/internal/system"
 	"symnmf/matio"
 	"symnmf/matrix"
 )
@@ -221,7 +222,7 @@ func (c *config) rmatChild(what string) error {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // resets VmHWM to what is resident now
 		fmt.Fprintln(os.Stderr, "engine: the peak includes reading:", err)
 	}
-	b.Loaded = peak()
+	b.Loaded, _ = system.PeakMemory()
 	a, err := matrix.FromCSR(graph, 0)
 	if err != nil {
 		return err
@@ -230,19 +231,8 @@ func (c *config) rmatChild(what string) error {
 	if err != nil {
 		return err
 	}
-	b.Seconds, b.Peak = mean(seconds), peak()
+	b.Seconds = mean(seconds)
+	b.Peak, _ = system.PeakMemory()
 	runtime.KeepAlive(graph)
 	return json.NewEncoder(os.Stdout).Encode(b)
-}
-
-// peak returns the most bytes that this process has had in memory, or 0 if the system does not say.
-func peak() int64 {
-	text, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) > 1 && words[0] == "VmHWM:" {
-			kib, _ := strconv.ParseInt(words[1], 10, 64)
-			return kib * 1024
-		}
-	}
-	return 0
 }

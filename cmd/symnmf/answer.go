@@ -17,6 +17,7 @@ import (
 	"symnmf"
 	"symnmf/cluster"
 	"symnmf/internal/inorder"
+	"symnmf/internal/system"
 	"symnmf/matio"
 )
 
@@ -148,7 +149,7 @@ func (a *answer) take(res *symnmf.Result, h *history) {
 	if b := number(res.LowerBound); !math.IsNaN(res.LowerBound) {
 		a.record.LowerBound = &b
 	}
-	if bytes, ok := peakMemory(); ok {
+	if bytes, ok := system.PeakMemory(); ok {
 		a.record.PeakMemory = &bytes
 	}
 }

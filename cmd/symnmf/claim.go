@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"symnmf/internal/replace"
+	"symnmf/internal/system"
 )
 
 // takeDir makes the directory for this run and, without force, holds it for this run until leave is called.
@@ -94,7 +95,7 @@ func holdDir(dir string) (release func(), err error) {
 	case err != nil:
 		return nil, cannotWrite(dir, err)
 	}
-	if !lock(f) {
+	if errors.Is(system.Lock(f), system.ErrHeld) { // where directories cannot be locked, none is held
 		f.Close()
 		return nil, heldError{usagef("-o %s: another run is about to write there; --force writes into it anyway", dir)}
 	}

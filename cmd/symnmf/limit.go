@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"math"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"symnmf/internal/rules"
+	"symnmf/internal/system"
 )
 
 // byteSize is a flag that holds a number of bytes, such as 1000000, 500M, 4G or 1.5GiB. Units are powers of
@@ -56,7 +56,7 @@ func lastByte(s string) byte {
 // memory is unknown.
 func (b *byteSize) limit() int64 {
 	if !b.set {
-		free := freeMemory()
+		free := system.FreeMemory()
 		b.bytes, b.set = (free+9)/10*9, true // 0 only if free is unknown
 	}
 	return b.bytes
@@ -88,7 +88,7 @@ func mostBytes(limit int64) float64 {
 // returned function is called.
 func within(predicted float64) (restore func()) {
 	before := debug.SetMemoryLimit(-1)
-	code := fieldOf("/proc/self/status", "RssFile:") * 1024 // the limit of the runtime does not count it
+	code := system.MappedFiles() // the limit of the runtime does not count it
 	debug.SetMemoryLimit(min(before, max(int64(min(predicted, math.MaxInt64/2))-late-code, 1)))
 	return func() { debug.SetMemoryLimit(before) }
 }
@@ -124,79 +124,4 @@ func useThreads(threads int) (used int, restore func()) {
 		fat()
 		runtime.GOMAXPROCS(before)
 	}
-}
-
-// freeMemory returns the number of bytes that the system can still give this process, or 0 if it does not
-// say. It works on Linux only, where it is the least of what the machine has left, what the control group (a
-// container) may still take and what ulimit -v leaves.
-func freeMemory() (free int64) {
-	for _, left := range []int64{fieldOf("/proc/meminfo", "MemAvailable:") * 1024, leftOfGroup(), leftOfAddresses()} {
-		if free == 0 || left > 0 && left < free {
-			free = left
-		}
-	}
-	return free
-}
-
-// leftOfGroup returns how many bytes the control group may still take, or 0 if it has no limit.
-func leftOfGroup() int64 {
-	most, err := strconv.ParseInt(firstLine("/sys/fs/cgroup/memory.max"), 10, 64)
-	if err != nil { // "max", or no control groups
-		return 0
-	}
-	used, _ := strconv.ParseInt(firstLine("/sys/fs/cgroup/memory.current"), 10, 64)
-	cache := fieldOf("/sys/fs/cgroup/memory.stat", "inactive_file") // the kernel gives it back on demand
-	return max(most-used+cache, 1)
-}
-
-// leftOfAddresses returns how many bytes ulimit -v leaves, or 0 if there is no limit. That limit counts all
-// addresses that the runtime has reserved, used or not.
-func leftOfAddresses() int64 {
-	text, err := os.ReadFile("/proc/self/limits")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) > 3 && strings.Join(words[:3], " ") == "Max address space" {
-			if most, err := strconv.ParseInt(words[3], 10, 64); err == nil { // else "unlimited"
-				return max(most-fieldOf("/proc/self/status", "VmSize:")*1024, 1)
-			}
-		}
-	}
-	return 0
-}
-
-// peakMemory returns the largest number of bytes that this process has had in memory. ok is false if the
-// system does not say.
-func peakMemory() (bytes int64, ok bool) {
-	// On Linux ru_maxrss would include the memory of the parent before exec.
-	if kib := fieldOf("/proc/self/status", "VmHWM:"); kib > 0 {
-		return kib * 1024, true
-	}
-	return maxRSS()
-}
-
-// fieldOf looks in a file of the kernel for a line with the given first word and returns the number after it,
-// or 0 if there is none.
-func fieldOf(file, first string) int64 {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) > 1 && words[0] == first {
-			v, _ := strconv.ParseInt(words[1], 10, 64)
-			return v
-		}
-	}
-	return 0
-}
-
-func firstLine(file string) string {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return ""
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	return line
 }

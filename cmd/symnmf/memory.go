@@ -10,6 +10,7 @@ import (
 
 	"symnmf"
 	"symnmf/internal/rules"
+	"symnmf/internal/system"
 	"symnmf/matrix"
 )
 
@@ -321,7 +322,7 @@ func (sh *shape) together(threads int, limit int64, timed bool) {
 
 // peak returns ahead, or the memory that the process has needed so far if that is more.
 func (sh shape) peak() float64 {
-	already, _ := peakMemory()
+	already, _ := system.PeakMemory()
 	return max(sh.ahead(), float64(already))
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"symnmf/internal/system"
 	"symnmf/matio"
 	"symnmf/matrix"
 )
@@ -199,7 +200,7 @@ func TestSimilarityPeak(t *testing.T) {
 // limit of a run.
 func TestLimitOfAddresses(t *testing.T) {
 	const most = 3 << 30
-	if free := freeMemory(); free < most {
+	if free := system.FreeMemory(); free < most {
 		t.Skipf("%s of memory are free, less than the limit of this test", showBytes(float64(free)))
 	}
 	cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -v %d && exec symnmf fit demo:karate -k 2 --json -q`, most>>10))

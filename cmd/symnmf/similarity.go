@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"symnmf/internal/system"
 	"symnmf/matio"
 	"symnmf/matrix"
 )
@@ -252,7 +253,7 @@ func (f *similarityFlags) run(s *streams) error {
 	if !f.json {
 		return nil
 	}
-	if bytes, ok := peakMemory(); ok {
+	if bytes, ok := system.PeakMemory(); ok {
 		rec.PeakMemory = &bytes
 	}
 	w := bufio.NewWriter(s.out)

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"symnmf/internal/system"
 )
 
 // Errors about the directory of the records. Each comes wrapped with the place and what to do.
@@ -292,7 +294,7 @@ func openLog(dir string, h Header, mixed bool) (*Log, error) {
 }
 
 func (l *Log) open(h Header, mixed bool) error {
-	if err := lock(l.file); err != nil {
+	if err := system.Lock(l.file); err != nil {
 		return fmt.Errorf("%w: another process writes to %s (%v); wait for it or give another directory", ErrLocked, l.name, err)
 	}
 	text, err := io.ReadAll(l.file)

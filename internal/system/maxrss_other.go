@@ -1,5 +1,5 @@
 //go:build !unix
 
-package main
+package system
 
 func maxRSS() (bytes int64, ok bool) { return 0, false }
