@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"symnmf"
+	"symnmf/internal/median"
 )
 
 // several is a measurement of several runs, or of one run with kicks.
@@ -67,7 +68,7 @@ func (c *config) atOnce(starts int, log *journal) error {
 					fmt.Fprintf(os.Stderr, "%s, %s, repeat %d, %d threads, %d at once: %.3f s\n", f.Row, what, repeat, way[0], way[1], f.Seconds)
 				}
 			}
-			one, inTurn, together := median(seconds[0]), median(seconds[1]), median(seconds[2])
+			one, inTurn, together := median.Of(seconds[0]), median.Of(seconds[1]), median.Of(seconds[2])
 			lines = append(lines, []string{e.set, string(e.form), fmt.Sprint(e.rank), what, fmt.Sprint(first.Sweeps), fmt.Sprintf("%.3f", one), fmt.Sprintf("%.3f", inTurn), fmt.Sprintf("%.3f", together),
 				fmt.Sprintf("%.2f", one/inTurn), fmt.Sprintf("%.2f", one/together), fmt.Sprintf("%.2f", inTurn/together)})
 		}

@@ -11,6 +11,7 @@ import (
 
 	"symnmf"
 	"symnmf/internal/instance"
+	"symnmf/internal/median"
 	"symnmf/matrix"
 )
 
@@ -195,7 +196,7 @@ func (c *config) choose(own *task, way choice, target float64, limit time.Durati
 			}
 			times = append(times, formed+took)
 		}
-		seconds, sweeps = append(seconds, median(times)), append(sweeps, float64(found.sweeps))
+		seconds, sweeps = append(seconds, median.Of(times)), append(sweeps, float64(found.sweeps))
 	}
 	slices.Sort(seconds)
 	slices.Sort(sweeps)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"symnmf"
+	"symnmf/internal/median"
 )
 
 // finish is a run for a fixed time, or until it ends by itself.
@@ -71,7 +72,7 @@ func (c *config) final(after time.Duration, log *journal) error {
 			}
 			best := slices.Min(errors)
 			lines = append(lines, []string{e.set, string(e.form), fmt.Sprint(e.rank), start, fmt.Sprint(seeds), fmt.Sprintf("%.6g", best),
-				fmt.Sprintf("%.6g", median(errors)), fmt.Sprint(sweeps), short5(e.floor), short5(e.goal), verdict(best, e.floor, e.goal, true)})
+				fmt.Sprintf("%.6g", median.Of(errors)), fmt.Sprint(sweeps), short5(e.floor), short5(e.goal), verdict(best, e.floor, e.goal, true)})
 		}
 	}
 	fmt.Printf("after %v, %d threads, at most %d kicks, tolerance %g\n\n", after, threads, c.kicks, c.tol)

@@ -7,6 +7,7 @@ import (
 
 	"symnmf"
 	"symnmf/internal/instance"
+	"symnmf/internal/median"
 	"symnmf/matrix"
 )
 
@@ -70,8 +71,8 @@ func (c *config) growth(log *journal) error {
 					}
 					means = append(means, mean(seconds))
 				}
-				times[k] = append(times[k], median(means))
-				log.add(warm{s.name, threads, a.Dim(), a.Stored(), rank, median(means)})
+				times[k] = append(times[k], median.Of(means))
+				log.add(warm{s.name, threads, a.Dim(), a.Stored(), rank, median.Of(means)})
 			}
 			fmt.Fprintf(os.Stderr, "%s = %d\n", s.name, value)
 		}

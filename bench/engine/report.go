@@ -165,13 +165,6 @@ func load() string {
 	return "unknown"
 }
 
-// median returns the median of one or more numbers.
-func median(x []float64) float64 {
-	s := slices.Sorted(slices.Values(x))
-	n := len(s)
-	return (s[(n-1)/2] + s[n/2]) / 2
-}
-
 // exponent returns the slope of the least-squares line through the points (log x, log y): p where y ~ xᵖ.
 func exponent(x, y []float64) float64 {
 	var sx, sy, sxx, sxy float64

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+
+	"symnmf/internal/median"
 )
 
 // left is a set and a rank on which a run goes on until it rests, or for some time.
@@ -52,8 +54,8 @@ func (c *config) rest(log *journal) error {
 				log.add(f)
 				seconds = append(seconds, f.Seconds)
 			}
-			fmt.Fprintf(os.Stderr, "%s, threads %d: %.4g s, %d sweeps\n", f.Row, threads, median(seconds), f.Sweeps)
-			lines = append(lines, []string{l.set, string(l.form), fmt.Sprint(l.rank), f.Start, fmt.Sprint(threads), fmt.Sprintf("%.4g", median(seconds)),
+			fmt.Fprintf(os.Stderr, "%s, threads %d: %.4g s, %d sweeps\n", f.Row, threads, median.Of(seconds), f.Sweeps)
+			lines = append(lines, []string{l.set, string(l.form), fmt.Sprint(l.rank), f.Start, fmt.Sprint(threads), fmt.Sprintf("%.4g", median.Of(seconds)),
 				fmt.Sprintf("%.4g", slices.Min(seconds)), fmt.Sprintf("%.4g", slices.Max(seconds)), fmt.Sprint(f.Sweeps), fmt.Sprintf("%.5g", 100*f.RelErr), fmt.Sprintf("%.2g", f.KKT), f.Status})
 		}
 	}
@@ -103,9 +105,9 @@ func (c *config) restFrom(log *journal) error {
 				log.add(f)
 				seconds, sweeps, errors = append(seconds, f.Seconds), append(sweeps, float64(f.Sweeps)), append(errors, 100*f.RelErr)
 			}
-			fmt.Fprintf(os.Stderr, "%s from %s: %.4g s, %.6g %%\n", l.name(), start, median(seconds), median(errors))
-			lines = append(lines, []string{l.set, string(l.form), fmt.Sprint(l.rank), start, short(median(seconds)), fmt.Sprint(median(sweeps)),
-				fmt.Sprintf("%.6g", slices.Min(errors)), fmt.Sprintf("%.6g", median(errors)), fmt.Sprintf("%.6g", slices.Max(errors))})
+			fmt.Fprintf(os.Stderr, "%s from %s: %.4g s, %.6g %%\n", l.name(), start, median.Of(seconds), median.Of(errors))
+			lines = append(lines, []string{l.set, string(l.form), fmt.Sprint(l.rank), start, short(median.Of(seconds)), fmt.Sprint(median.Of(sweeps)),
+				fmt.Sprintf("%.6g", slices.Min(errors)), fmt.Sprintf("%.6g", median.Of(errors)), fmt.Sprintf("%.6g", slices.Max(errors))})
 		}
 	}
 	fmt.Printf("%d seeds, %d threads, default tolerance\n\n", c.seeds, threads)

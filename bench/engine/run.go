@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"symnmf"
+	"symnmf/internal/median"
 	"symnmf/matrix"
 )
 
@@ -281,7 +282,7 @@ func (c *config) measure(s *shelf, r row, log *journal) ([]measured, error) {
 				}
 			}
 			if seeds > 1 {
-				times = []float64{median(times)}
+				times = []float64{median.Of(times)}
 			}
 			seconds[k] = append(seconds[k], times...)
 		}
@@ -291,14 +292,14 @@ func (c *config) measure(s *shelf, r row, log *journal) ([]measured, error) {
 		if len(seconds[k]) == 0 {
 			continue
 		}
-		m.sweeps = int(median(sweeps))
-		m.median, m.least, m.most = median(seconds[k]), slices.Min(seconds[k]), slices.Max(seconds[k])
+		m.sweeps = int(median.Of(sweeps))
+		m.median, m.least, m.most = median.Of(seconds[k]), slices.Min(seconds[k]), slices.Max(seconds[k])
 		if k > 0 {
 			m.speedup = rows[0].median / m.median
 			m.passed = passedOn()
 		}
 		if len(apart[k]) > 0 {
-			m.apart = median(apart[k])
+			m.apart = median.Of(apart[k])
 		}
 		fmt.Fprintf(os.Stderr, "%s, threads %d: %.4g s, %d sweeps\n", r.name(), m.threads, m.median, m.sweeps)
 	}

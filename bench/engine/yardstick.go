@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"symnmf"
+	"symnmf/internal/median"
 	"symnmf/matrix"
 )
 
@@ -54,7 +55,7 @@ func (c *config) yardstick(log *journal) error {
 			return fmt.Errorf("%s: %w", y.set, err)
 		}
 		unit := float64(a.Stored()) * float64(y.rank) / 1e9
-		sweep := median(seconds)
+		sweep := median.Of(seconds)
 		log.add(warm{"cd-cyclic/" + y.set, 1, a.Dim(), a.Stored(), y.rank, sweep})
 		kind := "sparse"
 		if _, dense := a.(*matrix.SymDense); dense {

@@ -17,6 +17,7 @@ import (
 	"symnmf"
 	"symnmf/cluster"
 	"symnmf/internal/inorder"
+	"symnmf/internal/median"
 	"symnmf/internal/system"
 	"symnmf/matio"
 )
@@ -355,7 +356,7 @@ func (a *answer) summary(s *streams) {
 		fmt.Fprintf(s.err, "relative error against the original, %s: %s\n", harmless(o.Input), showError(float64(o.RelErr), float64(o.ErrFloor)))
 	}
 	sizes := slices.Sorted(slices.Values(a.record.ClusterSizes))
-	fmt.Fprintf(s.err, "cluster sizes %d to %d, median %g", sizes[0], sizes[len(sizes)-1], median(sizes))
+	fmt.Fprintf(s.err, "cluster sizes %d to %d, median %g", sizes[0], sizes[len(sizes)-1], median.OfSorted(sizes))
 	if res.ZeroRows > 0 {
 		fmt.Fprintf(s.err, "; %s in no cluster", count(int64(res.ZeroRows), "item", "items"))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"symnmf/internal/median"
 	"symnmf/matrix"
 )
 
@@ -196,19 +197,13 @@ func (d *dataset) degrees() degrees {
 		return degrees{}
 	}
 	slices.Sort(degree)
-	return degrees{degree[0], median(degree), degree[len(degree)-1]}
+	return degrees{degree[0], median.OfSorted(degree), degree[len(degree)-1]}
 }
 
 type degrees struct {
 	Least   int     `json:"min"`
 	Median  float64 `json:"median"`
 	Largest int     `json:"max"`
-}
-
-// median returns the median of at least one sorted number.
-func median(sorted []int) float64 {
-	n := len(sorted)
-	return float64(sorted[(n-1)/2]+sorted[n/2]) / 2
 }
 
 // components returns the number of connected components of the items and the size of the largest. Two items

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"symnmf"
+	"symnmf/internal/median"
 	"symnmf/internal/report"
 )
 
@@ -66,12 +67,6 @@ func moments(x []float64) (mean, std float64) {
 		std = 0
 	}
 	return mean, std
-}
-
-func median(x []float64) float64 {
-	s := slices.Sorted(slices.Values(x))
-	n := len(s)
-	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
 // The cells without a number.
@@ -414,7 +409,7 @@ func showSeconds(x []float64, of int) string {
 	case of == 1:
 		return short(x[0])
 	}
-	return fmt.Sprintf("%s (%d/%d)", short(median(x)), len(x), of)
+	return fmt.Sprintf("%s (%d/%d)", short(median.Of(x)), len(x), of)
 }
 
 // eigenTable shows the seconds for eigenpairs with A written out, and with products through X.
@@ -443,7 +438,7 @@ func (d *drawer) eigenTable(e *Experiment, columns []column) *report.Table {
 			if len(x) == 0 {
 				return math.NaN()
 			}
-			return median(x)
+			return median.Of(x)
 		}
 		a, x := seconds(formA), seconds(formX)
 		row := []string{c.shown, strconv.Itoa(c.rank), strconv.Itoa(r.N), orNone(a), orNone(x), orNone(a / x), fmt.Sprintf("%.1e", residual)}
