@@ -48,7 +48,7 @@
 //	synthetic:text      m= n= words= instances=   counts of m documents and n terms; A = XᵀX
 //
 // An instance is a number that fixes a synthetic matrix. Each instance is a matrix of its own, and tables and curves
-// show means over them. For points, form=explicit writes out A, n×n.
+// show means over them. For points, form=explicit writes out A, n×n. items= is for points only.
 //
 // # Records
 //

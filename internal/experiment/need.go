@@ -130,8 +130,8 @@ func (n Need) items() int {
 	return n.Rows
 }
 
-// checkAhead refuses, before the first run, runs that are already known to be impossible. It checks runs on synthetic
-// sets and on sets inside the program, except those in done, which are not made again.
+// checkAhead refuses, before the first run, runs that are already known to be impossible, except those in done, which are
+// not made again. Of a set in a file it knows only whether it holds points.
 func (w *worker) checkAhead(list []run, done map[string]bool) error {
 	for k := range list {
 		r := &list[k]
@@ -147,8 +147,18 @@ func (w *worker) checkAhead(list []run, done map[string]bool) error {
 			if err != nil {
 				return err
 			}
+			if d.x == nil {
+				if err := w.withoutItems(r); err != nil {
+					return err
+				}
+			}
 			need = r.needOf(d)
 		default:
+			if _, points := fileOf(w.shelf.dir, r.set.Name); !points {
+				if err := w.withoutItems(r); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		if n := need.items(); r.rank > n {
@@ -162,6 +172,16 @@ func (w *worker) checkAhead(list []run, done map[string]bool) error {
 		}
 	}
 	return nil
+}
+
+// withoutItems refuses items= for a set that is a similarity.
+func (w *worker) withoutItems(r *run) error {
+	items, given := r.set.Options["items"]
+	if !given {
+		return nil
+	}
+	return w.plan.errorf(r.experiment.line, "experiment %s: items=%s is for points, but %s is a similarity; give it a data line without items=",
+		r.experiment.Name, items, r.set.Name)
 }
 
 // suits refuses a set whose number of items is not the number of pixels of the pictures to keep.

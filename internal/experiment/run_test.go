@@ -472,6 +472,37 @@ func TestPictures(t *testing.T) {
 	}
 }
 
+// TestItemsOfSimilarity: items= for a similarity, from a file or inside the program, is refused before anything is made.
+// Of a folder with both, the points are read.
+func TestItemsOfSimilarity(t *testing.T) {
+	data := t.TempDir()
+	graph, _ := instance.PlantedGraph(15, 3, 0.8, 0.1, 1)
+	store(t, data, "graph", "A.mtx", &matio.Table{Sparse: graph})
+	store(t, data, "both", "A.mtx", &matio.Table{Sparse: graph})
+	store(t, data, "both", "X.npy", &matio.Table{Dense: instance.Start(6, 9, 1)})
+	plan := func(set string) *Plan {
+		return mustParse(t, "plan p\nexperiment e\ndata "+set+"\nrank 2\nsweeps 1\nmethod cd-cyclic start=random\n")
+	}
+	for _, tc := range []struct{ set, want string }{
+		{"graph items=rows", "test.plan:2: experiment e: items=rows is for points, but graph is a similarity; give it a data line without items="},
+		{"both graph items=rows", "items=rows is for points, but graph is a similarity"},
+		{"demo:karate items=columns", "items=columns is for points, but demo:karate is a similarity"},
+	} {
+		dir := filepath.Join(t.TempDir(), "records")
+		if _, err := Run(context.Background(), plan(tc.set), Options{Dir: dir, Data: data}); !errors.Is(err, ErrPlan) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %s", tc.set, err, tc.want)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s: the directory has been made", tc.set)
+		}
+	}
+	for _, set := range []string{"graph items=columns", "both items=rows", "graph form=explicit"} {
+		if out, err := Run(context.Background(), plan(set), Options{Dir: t.TempDir(), Data: data}); err != nil || out.Made != 1 {
+			t.Errorf("%s: %+v, %v", set, out, err)
+		}
+	}
+}
+
 // TestHindered: a set that cannot be read, or whose items are no pixels, does not keep others from being
 // factored. Each is reported once, at the end.
 func TestHindered(t *testing.T) {
