@@ -186,6 +186,12 @@ func TestTables(t *testing.T) {
 	if long.Status = "stalled"; long.errorAfter(10) != 0.1 {
 		t.Error("a run that ended by itself has another error after its end")
 	}
+	late := &Record{Sweeps: 9, RelErr: 0.1, Status: "stalled", Trace: &Trace{Sweep: []int{5, 9}, RelErr: []Number{0.2, 0.1}}}
+	for _, r := range []*Record{late, {Sweeps: 9, RelErr: 0.1, Trace: &Trace{}}} {
+		if got := r.errorAfter(4); !math.IsNaN(got) {
+			t.Errorf("a trace of the sweeps %v has the error %v after 4", r.Trace.Sweep, got)
+		}
+	}
 	checkRows(t, tableOf(t, page, "e-sets"), []string{"cbcl", "60", "5", "0", "7", "10.00", "20.00", "cd-cyclic-0"},
 		[]string{"frey", "60", "5", "0", "", "", "", ""})
 	// E ≤ 0.1 means an error of at most 0.2 + 0.1·0.8 = 0.28. From the zero start only the final error of

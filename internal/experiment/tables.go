@@ -290,7 +290,8 @@ func (d *drawer) equalSweepsTable(e *Experiment, columns []column) *report.Table
 }
 
 // errorAfter returns the error after that many sweeps, or after the last sweep before them that the trace has. For a
-// run with fewer sweeps it returns the last error if the run ended by itself, and NaN if a limit ended it.
+// run with fewer sweeps it returns the last error if the run ended by itself, and NaN if a limit ended it. It also
+// returns NaN if the trace has no sweep so early.
 func (r *Record) errorAfter(sweeps int) float64 {
 	if r.Sweeps < sweeps {
 		if limit := r.Status == symnmf.TimeLimit.String() || r.Status == symnmf.SweepLimit.String(); limit {
@@ -299,10 +300,13 @@ func (r *Record) errorAfter(sweeps int) float64 {
 		return float64(r.RelErr)
 	}
 	k, found := slices.BinarySearch(r.Trace.Sweep, sweeps)
-	if !found {
-		k--
+	switch {
+	case found:
+		return float64(r.Trace.RelErr[k])
+	case k == 0:
+		return math.NaN()
 	}
-	return float64(r.Trace.RelErr[k])
+	return float64(r.Trace.RelErr[k-1])
 }
 
 // setTable describes the matrices.
