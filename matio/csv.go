@@ -351,70 +351,93 @@ func (t *tableReader) header(r *rowReader, first, second []cell, line int64) err
 	if second == nil {
 		t.anyQuote = allQuoted(first)
 	}
-	isName := func(c cell) bool { return c.isName(t.anyQuote) }
-	names := slices.ContainsFunc(first[1:], isName)
+	someName := slices.ContainsFunc(first[1:], t.isName)
 	corner := len(first) > 1 && len(first[0].text) == 0
-	if len(first) == 1 && len(second) == 2 && isName(first[0]) && !isName(second[0]) && !isName(second[1]) && !t.anyQuote {
+	if len(first) == 1 && len(second) == 2 && t.isName(first[0]) && !t.isName(second[0]) && !t.isName(second[1]) && !t.anyQuote {
 		return r.errAt(line, "the row has one field, %s, but the next has two numbers: remove it if it is a title; if it names the second column, begin it with an empty field",
 			show(first[0].text))
 	}
-	short := len(second) == len(first)+1 && (names || isName(first[0]))
-	alone := len(first) == 1 && len(second) == 1 && isName(first[0]) && !isName(second[0])
-	if second == nil && (names || corner) {
+	short := len(second) == len(first)+1 && (someName || t.isName(first[0]))
+	alone := len(first) == 1 && len(second) == 1 && t.isName(first[0]) && !t.isName(second[0])
+	if second == nil && (someName || corner) {
 		return r.errAt(line, "the file has one row, and it is not all numbers: rows of numbers are missing")
 	}
-	if !names && !corner && !short && !alone {
-		t.fields, t.named = len(first), len(first) > 1 && isName(first[0])
-		switch {
-		case second == nil:
-		case countsUp(first):
-			t.warnings = append(t.warnings, fmt.Sprintf("the first row, %s, %s, %s, …, was taken as numbers like all other rows: put its fields in quotes if it is a header",
-				first[0].text, first[1].text, first[2].text))
-		case t.named && !first[0].quoted && (stepsUp(first[1:]) || namesIndex(first[0].text)):
-			t.warnings = append(t.warnings, fmt.Sprintf("the first row, %s, %s, …, was taken as numbers like all other rows, after the name of an item: put its fields in quotes if it is a header",
-				first[0].text, first[1].text))
-		}
+	if !someName && !corner && !short && !alone {
+		t.withoutHeader(first, second)
 		return nil
 	}
-	t.named = short || corner || len(second) > 1 && isName(second[0])
+	t.named = short || corner || len(second) > 1 && t.isName(second[0])
 	t.anyName = short || corner || t.named && namesIndex(first[0].text)
-	above := first[:0] // a number above names
+	names := first
 	if t.named && !short {
-		if c := first[0]; !c.quoted && isNumber(c.text) {
-			above = first[:1]
-		}
-		first = first[1:]
+		names = first[1:]
 	}
-	t.fields = len(first)
+	if err := t.nameColumns(r, names, second, line); err != nil {
+		return err
+	}
+	because := ""
+	if k := slices.IndexFunc(names, t.isName); k >= 0 && !corner && !short {
+		because = fmt.Sprintf(", because %s is not one: if the row is an item, put a number there", show(names[k].text))
+	}
+	t.warnOfNumbers(first, names, because)
+	return nil
+}
+
+// isName reports whether a cell can only be a name in this table.
+func (t *tableReader) isName(c cell) bool { return c.isName(t.anyQuote) }
+
+// withoutHeader takes the first row as numbers, and warns if it may be a header.
+func (t *tableReader) withoutHeader(first, second []cell) {
+	t.fields, t.named = len(first), len(first) > 1 && t.isName(first[0])
+	switch {
+	case second == nil:
+	case countsUp(first):
+		t.warnings = append(t.warnings, fmt.Sprintf("the first row, %s, %s, %s, …, was taken as numbers like all other rows: put its fields in quotes if it is a header",
+			first[0].text, first[1].text, first[2].text))
+	case t.named && !first[0].quoted && (stepsUp(first[1:]) || namesIndex(first[0].text)):
+		t.warnings = append(t.warnings, fmt.Sprintf("the first row, %s, %s, …, was taken as numbers like all other rows, after the name of an item: put its fields in quotes if it is a header",
+			first[0].text, first[1].text))
+	}
+}
+
+// nameColumns takes the names of the columns from the header in the given line, and checks that the second row is as
+// long as they say.
+func (t *tableReader) nameColumns(r *rowReader, names, second []cell, line int64) error {
+	t.fields = len(names)
 	if t.named {
 		t.fields++
 	}
 	if len(second) != t.fields {
 		hint := ""
-		for _, c := range slices.Concat(first, second) {
+		for _, c := range slices.Concat(names, second) {
 			if !c.quoted {
 				hint = cmp.Or(hint, otherSeparator(c.text, r.separator))
 			}
 		}
 		return r.errAt(r.line, "the row has %s, but after the header in line %d it must have %d%s", count(int64(len(second)), "field", "fields"), line, t.fields, hint)
 	}
-	for j, c := range first {
+	for j, c := range names {
 		if why := checkName(c.text); why != "" {
 			return r.errAt(line, "name %d of the header: %s", j+1, why)
 		}
 		t.colIDs = append(t.colIDs, string(c.text))
 	}
-	if k := slices.IndexFunc(first, func(c cell) bool { return !c.quoted && isNumber(c.text) }); k >= 0 || len(above) > 0 {
-		if k >= 0 {
-			above = first[k:]
-		}
-		warning := fmt.Sprintf("the first row was taken as names, though %s in it is a number", show(above[0].text))
-		if other := slices.IndexFunc(first, isName); other >= 0 && !corner && !short {
-			warning += fmt.Sprintf(", because %s is not one: if the row is an item, put a number there", show(first[other].text))
-		}
-		t.warnings = append(t.warnings, warning)
-	}
 	return nil
+}
+
+// warnOfNumbers warns of a number among the names of the header or, if there is none, above the names of the rows.
+// because says why the row is a header all the same.
+func (t *tableReader) warnOfNumbers(header, names []cell, because string) {
+	number := func(c cell) bool { return !c.quoted && isNumber(c.text) }
+	k := slices.IndexFunc(names, number)
+	found := header[0]
+	switch {
+	case k >= 0:
+		found = names[k]
+	case len(names) == len(header) || !number(header[0]):
+		return
+	}
+	t.warnings = append(t.warnings, fmt.Sprintf("the first row was taken as names, though %s in it is a number%s", show(found.text), because))
 }
 
 // countsUp reports whether the cells are 0, 1, 2, …, as pandas numbers columns, or grow by one from another number, as

@@ -193,47 +193,50 @@ func Atomic(name string, write func(w io.Writer) error) error {
 // writes after ctx has ended. To open a pipe, and a write to it, wait for who reads it.
 func AtomicContext(ctx context.Context, name string, content func(w io.Writer) error) error {
 	write := func(w io.Writer) error { return content(untilDone{ctx, w}) }
-	var f *os.File
-	perm := os.FileMode(0o666)
-	var stream *os.File
 	old, err := os.Stat(name)
-	if err == nil {
-		stream = replace.Stream(old)
-	}
 	switch {
-	case err != nil && !os.IsNotExist(err):
+	case os.IsNotExist(err):
+		return replaceBy(write, name, nil)
+	case err != nil:
 		return fmt.Errorf("matio: %w", err)
-	case err == nil && old.IsDir():
+	case old.IsDir():
 		return fmt.Errorf("matio: cannot write the file %s: it is a directory", name)
-	case err == nil && !old.Mode().IsRegular():
-		if f, err = os.OpenFile(name, os.O_WRONLY, 0); err != nil {
-			return fmt.Errorf("matio: %w", err)
-		}
-		if err = write(f); err != nil {
-			f.Close()
-			return err
-		}
-		return f.Close()
-	case stream != nil:
-		return write(stream)
-	case err == nil:
-		perm = old.Mode().Perm()
+	case !old.Mode().IsRegular():
+		return writeInto(name, write)
 	}
+	if stream := replace.Stream(old); stream != nil {
+		return write(stream)
+	}
+	return replaceBy(write, name, old)
+}
+
+// writeInto writes to an existing file that cannot be replaced, such as a pipe.
+func writeInto(name string, write func(w io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("matio: %w", err)
+	}
+	if err := write(f); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// replaceBy replaces the named file by what write writes. old is what the file is now, nil if there is none.
+func replaceBy(write func(w io.Writer) error, name string, old os.FileInfo) error {
+	cannot := func(err error) error { return fmt.Errorf("matio: cannot write %s: %w", name, err) }
 	target, err := replace.Target(name) // of a link to a file that does not exist yet, that file
 	if err != nil {
-		return fmt.Errorf("matio: cannot write %s: %w", name, err)
+		return cannot(err)
 	}
-	for range 100 { // another program may have taken the name
-		temp := filepath.Join(filepath.Dir(target), fmt.Sprintf(".symnmf-%016x.tmp", rand.Uint64()))
-		f, err = replace.Begin(func() (*os.File, error) {
-			return os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm) // less the umask, as for any new file
-		})
-		if !os.IsExist(err) {
-			break
-		}
+	perm := os.FileMode(0o666)
+	if old != nil {
+		perm = old.Mode().Perm()
 	}
+	f, err := createBeside(target, perm)
 	if err != nil {
-		return fmt.Errorf("matio: cannot write %s: %w", name, err)
+		return cannot(err)
 	}
 	done := false
 	defer func() {
@@ -244,21 +247,35 @@ func AtomicContext(ctx context.Context, name string, content func(w io.Writer) e
 	}()
 	if old != nil {
 		if err := f.Chmod(perm); err != nil {
-			return fmt.Errorf("matio: cannot write %s: %w", name, err)
+			return cannot(err)
 		}
 	}
 	if err := write(f); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
-		return fmt.Errorf("matio: cannot write %s: %w", name, err)
+		return cannot(err)
 	}
 	if err := f.Close(); err != nil {
-		return fmt.Errorf("matio: cannot write %s: %w", name, err)
+		return cannot(err)
 	}
 	if err := replace.Finish(f.Name(), target); err != nil {
-		return fmt.Errorf("matio: cannot write %s: %w", name, err)
+		return cannot(err)
 	}
 	done = true
 	return nil
+}
+
+// createBeside creates a temporary file in the directory of target.
+func createBeside(target string, perm os.FileMode) (f *os.File, err error) {
+	for range 100 { // another program may have taken the name
+		temp := filepath.Join(filepath.Dir(target), fmt.Sprintf(".symnmf-%016x.tmp", rand.Uint64()))
+		f, err = replace.Begin(func() (*os.File, error) {
+			return os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm) // less the umask, as for any new file
+		})
+		if !os.IsExist(err) {
+			break
+		}
+	}
+	return f, err
 }
