@@ -157,76 +157,41 @@ func (p *parser) directive(name string, args []string) error {
 }
 
 // set carries out one directive. Its caller, directive, adds the line to errors that are not ErrPlan.
-func (p *parser) set(name string, args []string) error {
-	e := p.e
-	single := func() error {
-		if len(args) > 1 {
-			return fmt.Errorf("want one value, not %d: %s", len(args), strings.Join(args, " "))
-		}
-		return nil
-	}
+func (p *parser) set(name string, args []string) (err error) {
 	switch name {
 	case "title":
-		if e == nil {
-			p.plan.Title = strings.Join(args, " ")
-		} else {
-			e.Title = strings.Join(args, " ")
-		}
+		p.title(strings.Join(args, " "))
 		return nil
 	case "data":
 		return p.data(args)
 	case "rank":
-		for _, a := range args {
-			r, err := strconv.Atoi(a)
-			if err != nil || r < 1 {
-				return fmt.Errorf("%q: want whole numbers from 1 on", a)
-			}
-			e.Ranks = append(e.Ranks, r)
-		}
-		return nil
+		return p.ranks(args)
 	case "seeds":
-		var err error
-		e.Seeds, err = parseNumbers(strings.Join(args, ","))
+		p.e.Seeds, err = parseNumbers(strings.Join(args, ","))
 		return err
 	case "method", "method?":
 		return p.method(name == "method?", args)
 	case "reach":
-		for _, a := range args {
-			v, percent := strings.CutSuffix(a, "%")
-			x, err := strconv.ParseFloat(v, 64)
-			if err != nil || !(x > 0 && x < 100) || !percent && x >= 1 {
-				return fmt.Errorf("%q: want E between 0 and 1, or an error in percent, such as 31%%", a)
-			}
-			if percent {
-				x /= 100
-			}
-			e.Reach = append(e.Reach, Reach{x, percent})
-		}
-		return nil
+		return p.reach(args)
 	case "pictures":
 		return p.pictures(args)
 	case "tables":
-		e.Tables = map[string]string{}
-		for _, a := range args {
-			key, v, ok := strings.Cut(a, "=")
-			if !ok || !slices.Contains(tableKeys, key) || !isName(v) {
-				return fmt.Errorf("%q: want errors=NAME, iterations=NAME or seconds=NAME", a)
-			}
-			e.Tables[key] = v
-		}
-		return nil
+		return p.tables(args)
 	}
-	if err := single(); err != nil {
-		return err
+	if len(args) > 1 {
+		return fmt.Errorf("want one value, not %d: %s", len(args), strings.Join(args, " "))
 	}
-	v := args[0]
+	return p.setOne(name, args[0])
+}
+
+// setOne carries out a directive with a single value.
+func (p *parser) setOne(name, v string) (err error) {
 	switch name {
 	case "plan", "experiment", "figure":
 		if !isName(v) {
 			return fmt.Errorf("%q: want letters, digits, - . and _", v)
 		}
 	}
-	var err error
 	switch name {
 	case "plan":
 		p.plan.Name = v
@@ -240,23 +205,70 @@ func (p *parser) set(name string, args []string) error {
 		if v != TaskFit && v != TaskEigen {
 			return fmt.Errorf("%q: there are %s and %s", v, TaskFit, TaskEigen)
 		}
-		e.Task = v
+		p.e.Task = v
 	case "time":
-		e.Time, err = limit(v)
+		p.e.Time, err = limit(v)
 	case "sweeps":
-		e.Sweeps, err = atLeast(0, v)
+		p.e.Sweeps, err = atLeast(0, v)
 	case "repeats":
-		e.Repeats, err = atLeast(1, v)
+		p.e.Repeats, err = atLeast(1, v)
 	case "best":
 		x, bad := strconv.ParseFloat(v, 64)
 		if bad != nil || !(x >= 0 && x < 1) {
 			return fmt.Errorf("%q: want a relative error from 0 to 1", v)
 		}
-		e.Best = &x
+		p.e.Best = &x
 	case "figure":
-		e.Figure = v
+		p.e.Figure = v
 	}
 	return err
+}
+
+// title is that of the plan until the first experiment begins.
+func (p *parser) title(text string) {
+	if p.e == nil {
+		p.plan.Title = text
+	} else {
+		p.e.Title = text
+	}
+}
+
+func (p *parser) ranks(args []string) error {
+	for _, a := range args {
+		r, err := strconv.Atoi(a)
+		if err != nil || r < 1 {
+			return fmt.Errorf("%q: want whole numbers from 1 on", a)
+		}
+		p.e.Ranks = append(p.e.Ranks, r)
+	}
+	return nil
+}
+
+func (p *parser) reach(args []string) error {
+	for _, a := range args {
+		v, percent := strings.CutSuffix(a, "%")
+		x, err := strconv.ParseFloat(v, 64)
+		if err != nil || !(x > 0 && x < 100) || !percent && x >= 1 {
+			return fmt.Errorf("%q: want E between 0 and 1, or an error in percent, such as 31%%", a)
+		}
+		if percent {
+			x /= 100
+		}
+		p.e.Reach = append(p.e.Reach, Reach{x, percent})
+	}
+	return nil
+}
+
+func (p *parser) tables(args []string) error {
+	p.e.Tables = map[string]string{}
+	for _, a := range args {
+		key, v, ok := strings.Cut(a, "=")
+		if !ok || !slices.Contains(tableKeys, key) || !isName(v) {
+			return fmt.Errorf("%q: want errors=NAME, iterations=NAME or seconds=NAME", a)
+		}
+		p.e.Tables[key] = v
+	}
+	return nil
 }
 
 // isName reports whether a word can be part of keys and of file names.
