@@ -92,54 +92,65 @@ func (c *config) choices(log *journal) error {
 			continue
 		}
 		own := &task{data: data, form: r.form, rank: r.rank}
-		target := r.percent / 100
-		if target == 0 {
-			if target, err = c.ownTarget(own, r); err != nil {
-				return err
-			}
+		target, err := c.target(own, r)
+		if err != nil {
+			return err
 		}
-		limit := time.Duration(r.limit() * float64(time.Second))
-		if _, err := c.choose(own, choices[0], target, limit, threads); err != nil { // auto comes first and finds new memory, so its second time counts
-			return fmt.Errorf("%s: %w", r.name(), err)
+		auto, best, err := c.tryChoices(own, r, target, threads, log)
+		if err != nil {
+			return err
 		}
-		var auto, best chosen
-		for _, way := range choices {
-			if way.form != "" && r.form != fromX {
-				continue
-			}
-			got, err := c.choose(own, way, target, limit, threads)
-			if errors.Is(err, symnmf.ErrUnfit) || errors.Is(err, symnmf.ErrOption) {
-				continue // the method does not accept such data
-			}
-			if err != nil {
-				return fmt.Errorf("%s, %s: %w", r.name(), way.name, err)
-			}
-			got.Row = r.name()
-			log.add(got)
-			fmt.Fprintf(os.Stderr, "%s, %s: %.4g s, %d sweeps, never %d of %d\n", strings.TrimSuffix(r.name(), "/"+r.start), &way, got.Seconds, got.Sweeps, got.Never, got.Seeds)
-			if way.name == "" {
-				auto = got
-				if 2*got.Never < got.Seeds {
-					limit = min(limit, time.Duration(late*got.Seconds*float64(time.Second))+50*time.Millisecond)
-				}
-				continue
-			}
-			if 2*got.Never < got.Seeds && (best.Choice == "" || got.Seconds < best.Seconds) {
-				best = got
-			}
-		}
-		line := []string{r.set, string(r.form), fmt.Sprint(r.rank), short5(100 * target), auto.Start, short(auto.Seconds), fmt.Sprint(auto.Sweeps), fmt.Sprintf("%d of %d", auto.Never, auto.Seeds)}
-		if best.Choice == "" {
-			line = append(line, "none", "-", "-", "-", "-")
-		} else {
-			line = append(line, best.Choice, short(best.Seconds), fmt.Sprint(best.Sweeps), fmt.Sprintf("%d of %d", best.Never, best.Seeds), fmt.Sprintf("%.2f", auto.Seconds/best.Seconds))
-		}
-		lines = append(lines, line)
+		lines = append(lines, choiceCells(r, target, auto, best))
 	}
 	fmt.Printf("%d seeds, medians of %d each, %d threads\n\n", c.seeds, c.repeats, threads)
 	printTable(os.Stdout, []string{"set", "form", "r", "error, %", "start", "auto, s", "sweeps", "never", "best other", "s", "sweeps", "never", "auto over best"}, lines)
 	printMissing(os.Stdout, s.missing)
 	return nil
+}
+
+// tryChoices measures every choice on a row. It returns the one that the program makes by itself, and the fastest of the
+// others that reach the error with most seeds, whose Choice is "" if there is none.
+func (c *config) tryChoices(own *task, r row, target float64, threads int, log *journal) (auto, best chosen, err error) {
+	limit := r.limit()
+	if _, err := c.choose(own, choices[0], target, limit, threads); err != nil { // auto comes first and finds new memory, so its second time counts
+		return auto, best, fmt.Errorf("%s: %w", r.name(), err)
+	}
+	for _, way := range choices {
+		if way.form != "" && r.form != fromX {
+			continue
+		}
+		got, err := c.choose(own, way, target, limit, threads)
+		if errors.Is(err, symnmf.ErrUnfit) || errors.Is(err, symnmf.ErrOption) {
+			continue // the method does not accept such data
+		}
+		if err != nil {
+			return auto, best, fmt.Errorf("%s, %s: %w", r.name(), way.name, err)
+		}
+		got.Row = r.name()
+		log.add(got)
+		fmt.Fprintf(os.Stderr, "%s, %s: %.4g s, %d sweeps, never %d of %d\n", strings.TrimSuffix(r.name(), "/"+r.start), &way, got.Seconds, got.Sweeps, got.Never, got.Seeds)
+		reached := 2*got.Never < got.Seeds
+		switch {
+		case way.name == "":
+			auto = got
+			if reached {
+				limit = min(limit, time.Duration(late*got.Seconds*float64(time.Second))+50*time.Millisecond)
+			}
+		case reached && (best.Choice == "" || got.Seconds < best.Seconds):
+			best = got
+		}
+	}
+	return auto, best, nil
+}
+
+func choiceCells(r row, target float64, auto, best chosen) []string {
+	cells := []string{r.set, string(r.form), fmt.Sprint(r.rank), short5(100 * target), auto.Start, short(auto.Seconds), fmt.Sprint(auto.Sweeps),
+		fmt.Sprintf("%d of %d", auto.Never, auto.Seeds)}
+	if best.Choice == "" {
+		return append(cells, "none", "-", "-", "-", "-")
+	}
+	return append(cells, best.Choice, short(best.Seconds), fmt.Sprint(best.Sweeps), fmt.Sprintf("%d of %d", best.Never, best.Seeds),
+		fmt.Sprintf("%.2f", auto.Seconds/best.Seconds))
 }
 
 // choose measures one choice.

@@ -63,7 +63,7 @@ func TestTable(t *testing.T) {
 			r.form == fromGraph && r.start == "zero" || (r.percent == 0) != (made[r.set] != nil) {
 			t.Errorf("%+v", r)
 		}
-		if l := r.limit(); l < 5 || l > 30 || l < min(30, r.reference) {
+		if l := r.limit().Seconds(); l < 5 || l > 30 || l < min(30, r.reference) {
 			t.Errorf("%s: limit %v s, reference %v", r.name(), l, r.reference)
 		}
 	}

@@ -225,86 +225,106 @@ func (c *config) toError(log *journal) error {
 // measure measures one row, for every number of threads.
 func (c *config) measure(s *shelf, r row, log *journal) ([]measured, error) {
 	t, err := c.newTask(s, r.set, r.form, r.rank, r.start)
-	if t == nil {
+	if err != nil || t == nil {
 		return nil, err
 	}
-	target := r.percent / 100
-	if target == 0 {
-		if target, err = c.ownTarget(t, r); err != nil {
-			return nil, err
-		}
-	}
-	limit := c.limit
-	if limit == 0 {
-		limit = time.Duration(r.limit() * float64(time.Second))
-	}
-	seeds := min(r.seeds, c.seeds)
+	m := &rowRuns{config: c, row: r, task: t, log: log, seeds: min(r.seeds, c.seeds), limit: cmp.Or(c.limit, r.limit())}
 	if r.start == "zero" {
-		seeds = c.orders
+		m.seeds = c.orders
 	}
-	rows := make([]measured, len(c.threads))
-	for k, threads := range c.threads {
-		rows[k] = measured{row: r, threads: threads, target: target, tried: seeds}
+	if m.target, err = c.target(t, r); err != nil {
+		return nil, err
 	}
-	seconds := make([][]float64, len(rows)) // the median of each seed, or every repeat if there is one seed
-	var sweeps []float64
-	apart := make([][]float64, len(rows))
-	for seed := range uint64(seeds) {
-		found, err := t.find(target, seed, limit)
-		if err != nil {
+	n := len(c.threads)
+	m.seconds, m.apart, m.astray = make([][]float64, n), make([][]float64, n), make([]int, n)
+	for seed := range uint64(m.seeds) {
+		if err := m.add(seed); err != nil {
 			return nil, err
 		}
-		if !found.reached {
-			log.add(timing{Row: r.name(), Seed: seed, Seconds: limit.Seconds(), Sweeps: found.sweeps, RelErr: found.relErr})
-			for k := range rows {
-				rows[k].never++
-			}
-			continue
-		}
-		sweeps = append(sweeps, float64(found.sweeps))
-		for k, threads := range c.threads {
-			var times []float64
-			for repeat := range c.repeats {
-				took, relErr, err := t.timed(found.sweeps, seed, threads)
-				if err != nil {
-					return nil, err
-				}
-				reached := relErr <= target
-				if !reached {
-					rows[k].astray++
-				}
-				log.add(timing{r.name(), threads, seed, repeat, took, found.sweeps, relErr, reached})
-				times = append(times, took)
-			}
-			if k > 0 && c.threads[0] == 1 && len(sweeps) == 1 {
-				if apart[k], err = t.atOnce(c.repeats, found.sweeps, seed, threads); err != nil {
-					return nil, err
-				}
-			}
-			if seeds > 1 {
-				times = []float64{median.Of(times)}
-			}
-			seconds[k] = append(seconds[k], times...)
-		}
 	}
-	for k := range rows {
-		m := &rows[k]
-		if len(seconds[k]) == 0 {
+	return m.measured(), nil
+}
+
+// rowRuns collects the runs of one row.
+type rowRuns struct {
+	*config
+	row    row
+	task   *task
+	log    *journal
+	target float64
+	limit  time.Duration
+	seeds  int
+
+	never  int       // seeds that do not reach the target
+	sweeps []float64 // of each other seed
+	// For every number of threads:
+	seconds [][]float64 // the median of each seed, or every repeat if there is one seed
+	apart   [][]float64 // the gains from atOnce
+	astray  []int       // runs whose answer missed the target
+}
+
+// add finds the sweeps that a seed needs to reach the target, and times them with every number of threads.
+func (m *rowRuns) add(seed uint64) error {
+	found, err := m.task.find(m.target, seed, m.limit)
+	if err != nil {
+		return err
+	}
+	if !found.reached {
+		m.log.add(timing{Row: m.row.name(), Seed: seed, Seconds: m.limit.Seconds(), Sweeps: found.sweeps, RelErr: found.relErr})
+		m.never++
+		return nil
+	}
+	m.sweeps = append(m.sweeps, float64(found.sweeps))
+	for k, threads := range m.threads {
+		var times []float64
+		for repeat := range m.repeats {
+			took, relErr, err := m.task.timed(found.sweeps, seed, threads)
+			if err != nil {
+				return err
+			}
+			reached := relErr <= m.target
+			if !reached {
+				m.astray[k]++
+			}
+			m.log.add(timing{m.row.name(), threads, seed, repeat, took, found.sweeps, relErr, reached})
+			times = append(times, took)
+		}
+		if k > 0 && m.threads[0] == 1 && len(m.sweeps) == 1 {
+			if m.apart[k], err = m.task.atOnce(m.repeats, found.sweeps, seed, threads); err != nil {
+				return err
+			}
+		}
+		if m.seeds > 1 {
+			times = []float64{median.Of(times)}
+		}
+		m.seconds[k] = append(m.seconds[k], times...)
+	}
+	return nil
+}
+
+// measured returns the figures of the row for every number of threads.
+func (m *rowRuns) measured() []measured {
+	rows := make([]measured, len(m.threads))
+	for k, threads := range m.threads {
+		f := &rows[k]
+		*f = measured{row: m.row, threads: threads, target: m.target, tried: m.seeds, never: m.never, astray: m.astray[k]}
+		if len(m.sweeps) == 0 {
 			continue
 		}
-		m.sweeps = int(median.Of(sweeps))
-		m.median, m.least, m.most = median.Of(seconds[k]), slices.Min(seconds[k]), slices.Max(seconds[k])
+		seconds := m.seconds[k]
+		f.sweeps = int(median.Of(m.sweeps))
+		f.median, f.least, f.most = median.Of(seconds), slices.Min(seconds), slices.Max(seconds)
 		if k > 0 {
-			m.speedup = rows[0].median / m.median
-			m.passed = passedOn()
+			f.speedup = rows[0].median / f.median
+			f.passed = passedOn()
 		}
-		if len(apart[k]) > 0 {
-			m.apart = median.Of(apart[k])
+		if len(m.apart[k]) > 0 {
+			f.apart = median.Of(m.apart[k])
 		}
-		fmt.Fprintf(os.Stderr, "%s, threads %d: %.4g s, %d sweeps\n", r.name(), m.threads, m.median, m.sweeps)
+		fmt.Fprintf(os.Stderr, "%s, threads %d: %.4g s, %d sweeps\n", m.row.name(), threads, f.median, f.sweeps)
 	}
-	if len(sweeps) == 0 {
-		fmt.Fprintf(os.Stderr, "%s: not reached\n", r.name())
+	if len(m.sweeps) == 0 {
+		fmt.Fprintf(os.Stderr, "%s: not reached\n", m.row.name())
 	}
-	return rows, nil
+	return rows
 }

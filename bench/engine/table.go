@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"time"
 )
 
 // form is the form in which the method is given a set.
@@ -89,9 +90,11 @@ func (r *row) name() string {
 	return fmt.Sprintf("%s/%s/%d/%s/%s", r.set, r.form, r.rank, r.start, percent)
 }
 
-// limit returns how many seconds a start may take to reach the error: four times the reference, at least 5 s and
-// at most 30 s. A start that takes longer would not be chosen for that error.
-func (r *row) limit() float64 { return min(max(5, 4*r.reference), 30) }
+// limit returns how long a start may take to reach the error: four times the reference, at least 5 s and at most 30 s. A
+// start that takes longer would not be chosen for that error.
+func (r *row) limit() time.Duration {
+	return time.Duration(min(max(5, 4*r.reference), 30) * float64(time.Second))
+}
 
 // end is a line of the table of final errors, in percent.
 type end struct {

@@ -16,6 +16,14 @@ import (
 	"symnmf/matio"
 )
 
+// target returns the relative error that a row aims at.
+func (c *config) target(t *task, r row) (float64, error) {
+	if r.percent > 0 {
+		return r.percent / 100, nil
+	}
+	return c.ownTarget(t, r)
+}
+
 // ownTarget returns the error that cd-cyclic has, from zero and on one thread, after the time of the reference.
 // It comes from the file of targets. A target that is not there is measured and added, so that later runs aim at
 // the same error, whatever else this machine is doing.
