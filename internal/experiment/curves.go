@@ -114,12 +114,15 @@ func (d *drawer) chart(e *Experiment, c *column) *report.Chart {
 
 // galleries draws the columns of H, dark where they are large.
 func (d *drawer) galleries(e *Experiment, c *column) (list []*report.Gallery) {
+	if e.Pictures == nil {
+		return nil
+	}
+	w, h := e.Pictures.W, e.Pictures.H
 	for _, m := range e.Methods {
 		for _, r := range c.by[m.Label] {
-			if len(r.Pictures) == 0 || e.Pictures == nil {
+			if len(r.Pictures) == 0 {
 				continue
 			}
-			w, h := e.Pictures.W, e.Pictures.H
 			g := &report.Gallery{Name: cmp.Or(e.Figure, e.Name) + "-" + c.name + "-" + fileName(m.Label),
 				Title: fmt.Sprintf("%s: %s, relative error %s %%", c.title, m.Label, percent(float64(r.RelErr))),
 				W:     w, H: h, PerRow: int(math.Ceil(math.Sqrt(float64(r.Rank)))), Inverted: true}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,7 @@ const (
 	formA = "XtX" // A written out
 )
 
-// fileNames are what a folder of the data directory may hold, points first.
+// What a folder of the data directory may hold.
 var (
 	pointFiles = []string{"X.npy", "X.mtx.gz", "X.mtx"}
 	graphFiles = []string{"A.mtx.gz", "A.mtx"}
@@ -29,7 +30,7 @@ var (
 
 // fileOf returns the file of a set in a folder of dir, "" if there is none, and whether it holds points.
 func fileOf(dir, set string) (name string, points bool) {
-	for k, file := range append(append([]string{}, pointFiles...), graphFiles...) {
+	for k, file := range slices.Concat(pointFiles, graphFiles) {
 		name := filepath.Join(dir, set, file)
 		if _, err := os.Stat(name); err == nil {
 			return name, k < len(pointFiles)

@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -95,8 +96,8 @@ func (d *drawer) findBest() {
 			}
 		}
 		least := r.known(relErr)
-		best, any := d.best[key]
-		if !any {
+		best, begun := d.best[key]
+		if !begun {
 			best = leader{relErr: relErr, least: least, floor: float64(r.ErrFloor)}
 			by[key] = map[string]known{}
 		}
@@ -235,7 +236,7 @@ func (d *drawer) columns(e *Experiment) (list []column) {
 
 // any returns a record with a matrix (N > 0), one with ‖A‖ if possible, or nil if there is none.
 func (c *column) any() (found *Record) {
-	for _, label := range sortedLabels(c.by) {
+	for _, label := range slices.Sorted(maps.Keys(c.by)) {
 		for _, r := range c.by[label] {
 			switch {
 			case r.N > 0 && !math.IsNaN(float64(r.NormA)):
@@ -258,14 +259,6 @@ func (c *column) ended() bool {
 	return false
 }
 
-func sortedLabels(by map[string][]*Record) (labels []string) {
-	for l := range by {
-		labels = append(labels, l)
-	}
-	slices.Sort(labels)
-	return labels
-}
-
 func showSet(s Set) string {
 	text := strings.TrimPrefix(strings.TrimPrefix(s.id(), synthetic), demoPrefix)
 	return strings.ReplaceAll(text, ",", " ")
@@ -276,7 +269,7 @@ func fileName(title string) string {
 	var b strings.Builder
 	for _, c := range strings.ReplaceAll(strings.ReplaceAll(title, " = ", ""), "=", "") {
 		switch {
-		case c < 128 && isName("x"+string(c)):
+		case strings.ContainsRune(nameCharacters, c):
 			b.WriteRune(c)
 		case c == ' ':
 			b.WriteByte('-')

@@ -147,17 +147,14 @@ func (w *worker) checkAhead(list []run, done map[string]bool) error {
 			if err != nil {
 				return err
 			}
-			if d.x == nil {
-				if err := w.withoutItems(r); err != nil {
-					return err
-				}
+			if err := w.takesItems(r, d.x != nil); err != nil {
+				return err
 			}
 			need = r.needOf(d)
 		default:
-			if _, points := fileOf(w.shelf.dir, r.set.Name); !points {
-				if err := w.withoutItems(r); err != nil {
-					return err
-				}
+			_, points := fileOf(w.shelf.dir, r.set.Name)
+			if err := w.takesItems(r, points); err != nil {
+				return err
 			}
 			continue
 		}
@@ -174,10 +171,10 @@ func (w *worker) checkAhead(list []run, done map[string]bool) error {
 	return nil
 }
 
-// withoutItems refuses items= for a set that is a similarity.
-func (w *worker) withoutItems(r *run) error {
+// takesItems refuses items= for a set that does not hold points.
+func (w *worker) takesItems(r *run, points bool) error {
 	items, given := r.set.Options["items"]
-	if !given {
+	if points || !given {
 		return nil
 	}
 	return w.plan.errorf(r.experiment.line, "experiment %s: items=%s is for points, but %s is a similarity; give it a data line without items=",

@@ -3,6 +3,7 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -271,14 +272,11 @@ func (p *parser) tables(args []string) error {
 	return nil
 }
 
+const nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+
 // isName reports whether a word can be part of keys and of file names.
 func isName(v string) bool {
-	for _, c := range v {
-		if c > 127 || !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._", c) {
-			return false
-		}
-	}
-	return v != "" && v[0] != '.'
+	return v != "" && v[0] != '.' && strings.Trim(v, nameCharacters) == ""
 }
 
 func atLeast(least int, v string) (int, error) {
@@ -346,10 +344,7 @@ func (p *parser) data(args []string) error {
 		if err := checkSet(name, options); err != nil {
 			return err
 		}
-		s := Set{Name: name, Options: map[string]string{}, Instances: instances}
-		for k, v := range options {
-			s.Options[k] = v
-		}
+		s := Set{Name: name, Options: maps.Clone(options), Instances: instances}
 		if s.Options["items"] == defaultItems(name) {
 			delete(s.Options, "items")
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -369,7 +370,7 @@ func (e *Experiment) writeFit(line func(...string)) {
 		if m.Start != "" {
 			words = append(words, "start="+m.Start)
 		}
-		for _, k := range sortedKeys(m.Knobs) {
+		for _, k := range slices.Sorted(maps.Keys(m.Knobs)) {
 			words = append(words, "set="+k+"="+m.Knobs[k])
 		}
 		line(append(words, "as="+m.Label, "time="+m.Time.String(), "sweeps="+strconv.Itoa(m.Sweeps), "seeds="+numbers(m.Seeds),
@@ -397,14 +398,6 @@ func (r Reach) String() string {
 		return strconv.FormatFloat(100*r.Value, 'g', 12, 64) + "%"
 	}
 	return strconv.FormatFloat(r.Value, 'g', -1, 64)
-}
-
-func sortedKeys(m map[string]string) (keys []string) {
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // numbers writes a list as parseNumbers reads it: three or more consecutive numbers as first-last, with commas between

@@ -205,6 +205,9 @@ func unzip(name string) ([]byte, error) {
 	return io.ReadAll(z)
 }
 
+// firstField is how the first line begins.
+const firstField = `{"format":`
+
 // parseRecords reads the text of a file. A size of 0 means that not even the header is whole.
 func parseRecords(name string, text []byte) (*Records, error) {
 	rs := &Records{}
@@ -222,7 +225,7 @@ func parseRecords(name string, text []byte) (*Records, error) {
 		default:
 			err = decodeLine(line, &rec)
 		}
-		if number == 1 && !bytes.HasPrefix(line, []byte(`{"format":`)[:min(len(line), 10)]) {
+		if number == 1 && !strings.HasPrefix(firstField, string(line[:min(len(line), len(firstField))])) {
 			return nil, fmt.Errorf("%w: %s is not a file of records; give another directory", ErrRecords, name)
 		}
 		if err != nil && last {

@@ -391,10 +391,10 @@ func (d *drawer) reachTable(e *Experiment, c *column) *report.Table {
 		t.Columns = append(t.Columns, head)
 	}
 	for _, m := range e.Methods {
-		row := []string{m.Label}
 		if len(c.by[m.Label]) == 0 {
 			continue
 		}
+		row := []string{m.Label}
 		for _, reach := range e.Reach {
 			row = append(row, cell(c.by[m.Label], func(r *Record) float64 { return r.secondsTo(target(reach, r)) }, showSeconds))
 		}
