@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,11 +144,9 @@ func (f *benchFlags) read() (*experiment.Plan, error) {
 	case err == nil:
 		plan, err = experiment.ParsePlan(f.plan, string(text))
 	case errors.Is(err, os.ErrNotExist):
-		near := didYouMean(f.plan, experiment.PlanNames(), "")
-		if near == "" {
-			near = ": the built-in plans are " + strings.Join(experiment.PlanNames(), ", ")
-		}
-		return nil, usagef("%s: neither a file nor a built-in plan%s", f.plan, near)
+		names := experiment.PlanNames()
+		hint := cmp.Or(didYouMean(f.plan, names, ""), ": the built-in plans are "+strings.Join(names, ", "))
+		return nil, usagef("%s: neither a file nor a built-in plan%s", f.plan, hint)
 	default:
 		err = inputf("%s: %w", f.plan, reason(err))
 	}
@@ -389,11 +388,7 @@ func (f *drawFlags) narrow(page *drawing.Page) error {
 	}
 	for _, name := range f.only {
 		if !slices.Contains(names, name) {
-			near := didYouMean(name, names, "")
-			if near == "" {
-				near = ": choose one of " + strings.Join(names, ", ")
-			}
-			return usagef("--only: no table or figure %q%s", name, near)
+			return usagef("--only: no table or figure %q%s", name, nearOrAll(name, names, ""))
 		}
 	}
 	return nil
@@ -477,11 +472,7 @@ func newBenchPlans(s *streams) *cobra.Command {
 			}
 			text, ok := experiment.PlanText(args[0])
 			if !ok {
-				near := didYouMean(args[0], experiment.PlanNames(), "")
-				if near == "" {
-					near = ": choose one of " + strings.Join(experiment.PlanNames(), ", ")
-				}
-				return usagef("unknown plan %q%s", args[0], near)
+				return usagef("unknown plan %q%s", args[0], nearOrAll(args[0], experiment.PlanNames(), ""))
 			}
 			_, err := io.WriteString(s.out, text)
 			return err

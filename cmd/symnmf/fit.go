@@ -166,7 +166,7 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 		return bad("--original-items and --original-format need --original FILE")
 	case f.whole.name == "-" && f.input.name == "-":
 		return bad("only one of INPUT and --original can be standard input")
-	case f.out == "" && cmd.Flags().Changed("out"):
+	case f.out == "" && given("out"):
 		return bad("-o needs the name of a directory, but the name is empty")
 	case f.out == "-":
 		return bad("-o -: an answer is several files and needs a directory; without -o the clusters go to standard output")
@@ -179,11 +179,7 @@ func (f *fitFlags) check(cmd *cobra.Command) error {
 	case f.kicks > 0 && f.rank == 1:
 		return bad("--kicks %d needs at least 2 columns to join and split, but -k is 1", f.kicks)
 	case f.method != "auto" && !slices.Contains(methodNames(), f.method):
-		near := didYouMean(f.method, methodNames(), "")
-		if near == "" {
-			near = ": choose one of " + strings.Join(methodNames(), ", ")
-		}
-		return bad("unknown method %q%s", f.method, near)
+		return bad("unknown method %q%s", f.method, nearOrAll(f.method, methodNames(), ""))
 	case f.method == "auto" && len(f.knobs) > 0:
 		return bad("--set %s: name the method that has this knob with --method", f.knobs[0])
 	}

@@ -170,11 +170,7 @@ func readTable(s *streams, name, format string, limit int64, held float64) (*mat
 func (d *dataset) openDemo(name, items string) error {
 	set, err := demo.Open(name)
 	if err != nil {
-		near := didYouMean(name, demo.Names(), demoPrefix)
-		if near == "" {
-			near = ": choose one of " + strings.Join(demo.Names(), ", ")
-		}
-		return usagef("unknown demo set %q%s", name, near)
+		return usagef("unknown demo set %q%s", name, nearOrAll(name, demo.Names(), demoPrefix))
 	}
 	d.format, d.sha256, d.rowIDs = "demo", set.SHA256, set.IDs
 	if set.Points && items == "" {

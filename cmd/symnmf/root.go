@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -259,6 +260,11 @@ func didYouMean(name string, known []string, prefix string) string {
 		return ""
 	}
 	return ": did you mean " + prefix + strings.Join(near, " or "+prefix) + "?"
+}
+
+// nearOrAll is didYouMean, or a list of all known names if none is near.
+func nearOrAll(name string, known []string, prefix string) string {
+	return cmp.Or(didYouMean(name, known, prefix), ": choose one of "+strings.Join(known, ", "))
 }
 
 // nearest returns the known names that begin with name. If there are none, it returns those with a later word
