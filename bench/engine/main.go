@@ -43,6 +43,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -130,7 +131,7 @@ func run(args []string) error {
 		return fmt.Errorf("-from %v, -ranks %v: both are for -rest, and -from also for -final", c.from, c.ranks)
 	}
 	if (c.ignore || c.written) && !*rest {
-		return fmt.Errorf("-ignore-diagonal and -written are for -rest")
+		return errors.New("-ignore-diagonal and -written are for -rest")
 	}
 	if c.repeats < 1 || c.seeds < 1 || c.orders < 1 {
 		return fmt.Errorf("-repeats %d, -seeds %d, -orders %d: want at least 1", c.repeats, c.seeds, c.orders)
@@ -194,7 +195,7 @@ func run(args []string) error {
 func (c *config) setKnob(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok {
-		return fmt.Errorf("want knob=value")
+		return errors.New("want knob=value")
 	}
 	c.knobs[name] = value
 	return nil
@@ -205,7 +206,7 @@ func parseWholes(text string, to *[]int) error {
 	for _, word := range strings.Split(text, ",") {
 		k, err := strconv.Atoi(word)
 		if err != nil || k < 1 {
-			return fmt.Errorf("want whole numbers from 1 on, such as 1,2")
+			return errors.New("want whole numbers from 1 on, such as 1,2")
 		}
 		*to = append(*to, k)
 	}

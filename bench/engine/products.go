@@ -108,12 +108,12 @@ func (d *dataset) table(f form) matrix.Table {
 
 func (r *productRun) cells(method string) []string {
 	n := float64(r.Sweeps)
-	line := []string{method, short(r.Seconds / n), short(n / r.Seconds), short(r.Products / n), list(r.Columns), list(r.Rows), "-", "-", "-", "0"}
+	nanos, limit, ratio, share := "-", "-", "-", "0"
 	if r.Products > 0 {
-		line[6], line[7], line[8] = short(r.Nanos), short(r.Limit), fmt.Sprintf("%.2f", r.Nanos/r.Limit)
-		line[9] = fmt.Sprintf("%.1f", 100*r.InProducts/r.Seconds)
+		nanos, limit, ratio = short(r.Nanos), short(r.Limit), fmt.Sprintf("%.2f", r.Nanos/r.Limit)
+		share = fmt.Sprintf("%.1f", 100*r.InProducts/r.Seconds)
 	}
-	return line
+	return []string{method, short(r.Seconds / n), short(n / r.Seconds), short(r.Products / n), list(r.Columns), list(r.Rows), nanos, limit, ratio, share}
 }
 
 func list(x []int) string {

@@ -186,23 +186,23 @@ func printTimes(w io.Writer, results []measured) {
 	var lines [][]string
 	var notes []string
 	for _, m := range results {
-		line := []string{m.set, string(m.form), fmt.Sprint(m.rank), m.start, short5(100 * m.target), fmt.Sprint(m.threads)}
-		rest := []string{"-", "-", "-", "-", never(m), short(m.reference), "-", short(m.floor), short(m.goal), "never", "-", "-", "-"}
+		seconds, least, most, sweeps, faster, reached := "-", "-", "-", "-", "-", "never"
 		if m.median > 0 {
-			rest[0], rest[1], rest[2], rest[3] = short(m.median), short(m.least), short(m.most), fmt.Sprint(m.sweeps)
-			rest[6], rest[9] = short(m.reference/m.median), verdict(m.reference/m.median, m.floor, m.goal, false)
+			seconds, least, most, sweeps = short(m.median), short(m.least), short(m.most), fmt.Sprint(m.sweeps)
+			faster, reached = short(m.reference/m.median), verdict(m.reference/m.median, m.floor, m.goal, false)
 		}
+		speedup, apart, passed := "-", "-", "-"
 		if m.speedup > 0 {
-			rest[10] = fmt.Sprintf("%.2f", m.speedup)
-			rest[12] = fmt.Sprint(m.passed.Nanoseconds())
+			speedup, passed = fmt.Sprintf("%.2f", m.speedup), fmt.Sprint(m.passed.Nanoseconds())
 		}
 		if m.apart > 0 {
-			rest[11] = fmt.Sprintf("%.2f", m.apart)
+			apart = fmt.Sprintf("%.2f", m.apart)
 		}
+		lines = append(lines, []string{m.set, string(m.form), fmt.Sprint(m.rank), m.start, short5(100 * m.target), fmt.Sprint(m.threads),
+			seconds, least, most, sweeps, never(m), short(m.reference), faster, short(m.floor), short(m.goal), reached, speedup, apart, passed})
 		if m.astray > 0 {
 			notes = append(notes, fmt.Sprintf("%s, threads %d: %d timed runs ended above the error", m.name(), m.threads, m.astray))
 		}
-		lines = append(lines, append(line, rest...))
 	}
 	printTable(w, header, lines)
 	for _, n := range notes {
