@@ -125,15 +125,23 @@ func (c *Chart) missing() string {
 	}
 	text := ""
 	if below > 0 {
-		text = fmt.Sprintf("Not drawn: %d %s below %s.", below, []string{"values", "value"}[index(below == 1)], short(c.Floor))
+		text = fmt.Sprintf("Not drawn: %s below %s.", count(below, "value", "values"), short(c.Floor))
 	}
 	if other > 0 {
 		if text != "" {
 			text += " "
 		}
-		text += fmt.Sprintf("Gaps: %d %s missing, not finite, or not positive on a logarithmic axis.", other, []string{"values are", "value is"}[index(other == 1)])
+		text += fmt.Sprintf("Gaps: %s missing, not finite, or not positive on a logarithmic axis.", count(other, "value is", "values are"))
 	}
 	return text
+}
+
+// count returns n with a noun: one if n is 1, else more.
+func count(n int, one, more string) string {
+	if n == 1 {
+		more = one
+	}
+	return strconv.Itoa(n) + " " + more
 }
 
 // short writes a value for reading.
@@ -141,9 +149,13 @@ func short(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
 // describe says in words what the chart shows.
 func (c *Chart) describe() string {
-	scale := []string{"", ", logarithmic"}
-	text := fmt.Sprintf("%d curves. Horizontal: %s%s. Vertical: %s%s.", len(c.Series), clean(c.XLabel), scale[index(c.LogX)],
-		clean(c.YLabel), scale[index(c.LogY)])
+	scaled := func(label string, log bool) string {
+		if log {
+			label += ", logarithmic"
+		}
+		return clean(label)
+	}
+	text := fmt.Sprintf("%d curves. Horizontal: %s. Vertical: %s.", len(c.Series), scaled(c.XLabel, c.LogX), scaled(c.YLabel, c.LogY))
 	x, _, some := c.axes()
 	if !some {
 		return text + " No values to draw."
@@ -211,12 +223,11 @@ func (c *Chart) draw(width, height float64, whole bool) (*drawing, frame) {
 	f.x.setTicks(max(2, int(f.width/55)), func(ticks []tick) bool {
 		end := math.Inf(-1)
 		for _, t := range ticks {
-			half := t.label.width(tickSize) / 2
-			if at := f.at(t.v, f.y.lo).x; at-half < end+10 {
+			at, half := f.at(t.v, f.y.lo).x, t.label.width(tickSize)/2
+			if at-half < end+10 {
 				return false
-			} else {
-				end = at + half
 			}
+			end = at + half
 		}
 		return true
 	})

@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"slices"
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/sfnt"
@@ -89,9 +90,7 @@ func turned(outline []point) []point {
 		area += p.x*q.y - q.x*p.y
 	}
 	if area < 0 {
-		for i, j := 0, len(outline)-1; i < j; i, j = i+1, j-1 {
-			outline[i], outline[j] = outline[j], outline[i]
-		}
+		slices.Reverse(outline)
 	}
 	return outline
 }

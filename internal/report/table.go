@@ -139,12 +139,16 @@ var measured = regexp.MustCompile(`^(.*?)(?: ± (\S+))?(?: \((\d+(?: of |/)\d+)\
 func (t *Table) parted() [][]string {
 	cols := t.width()
 	heads := filled(t.Columns, cols)
-	lines := make([][]string, 1+len(t.Rows))
+	var rows [][]string
+	for _, row := range t.Rows {
+		rows = append(rows, filled(row, cols))
+	}
+	lines := make([][]string, 1+len(rows))
 	for j := range cols {
 		parts := [][]string{{heads[j], heads[j] + " deviation", heads[j] + " count"}}
 		used := [3]bool{0: true}
-		for _, row := range t.Rows {
-			cell := filled(row, cols)[j]
+		for _, row := range rows {
+			cell := row[j]
 			found := measured.FindStringSubmatch(cell)
 			if found == nil { // the cell has several lines
 				found = []string{cell, cell, "", ""}
