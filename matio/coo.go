@@ -139,12 +139,8 @@ func (e *entries) peak(rows, n int64) int64 {
 func hollow(rows, cols, n int64) string {
 	const free, perEntry = 1 << 22, 1000
 	if sum := rows + cols; sum > free && sum/perEntry > n {
-		entries := "entries"
-		if n == 1 {
-			entries = "entry"
-		}
-		return fmt.Sprintf("%d×%d is declared for %d %s, more than %d empty rows and columns for each: is the size wrong? If not, leave out empty rows and columns",
-			rows, cols, n, entries, perEntry)
+		return fmt.Sprintf("%d×%d is declared for %s, more than %d empty rows and columns for each: is the size wrong? If not, leave out empty rows and columns",
+			rows, cols, count(n, "entry", "entries"), perEntry)
 	}
 	return ""
 }

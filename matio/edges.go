@@ -398,12 +398,11 @@ func (t *Table) undirected(in *input, said *matrix.CSR) error {
 		seen := &found[w]
 		for i := int(bounds[w]); i < int(bounds[w+1]); i++ {
 			pairs(said, tr, i, func(e pair) {
-				v := value(e)
-				if v != 0 {
+				if value(e) != 0 {
 					rowPtr[i+1]++
-				}
-				if v != 0 && int(e.j) == i {
-					seen.loops++
+					if int(e.j) == i {
+						seen.loops++
+					}
 				}
 				if int(e.j) > i && e.isThere && e.isBack && e.there != e.back && !(math.IsNaN(e.there) && math.IsNaN(e.back)) {
 					if seen.conflicts == 0 {
