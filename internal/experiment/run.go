@@ -108,23 +108,28 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 	out.Before = out.Total - len(todo)
 	out.Unbounded, out.Limits = limits(todo)
 	begin()
+	return out, w.makeAll(ctx, todo, log, guess, out)
+}
+
+// makeAll makes the runs in order, appends each to the log, and counts it in out.
+func (w *worker) makeAll(ctx context.Context, todo []run, log *Log, guess *estimate, out *Outcome) error {
 	var hindered []error // each distinct hindrance once
 	for k := range todo {
 		r := &todo[k]
 		if err := ctx.Err(); err != nil {
-			return out, stopped(err)
+			return stopped(err)
 		}
 		began := time.Now()
 		left := guess.left(todo[k:])
 		show := func(at Progress) {
-			if opt.Progress == nil {
+			if w.opt.Progress == nil {
 				return
 			}
 			at.Done, at.Total, at.Key, at.Left = out.Before+out.Made, out.Total, r.key, left(time.Since(began))
 			if at.Record != nil {
 				at.Left = guess.left(todo[k+1:])(0)
 			}
-			opt.Progress(at)
+			w.opt.Progress(at)
 		}
 		rec, err := w.make(ctx, r, show)
 		if why := (hindrance{}); errors.As(err, &why) {
@@ -135,14 +140,14 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 			continue
 		}
 		if err != nil {
-			return out, err
+			return err
 		}
 		rec.WallSeconds = microseconds(time.Since(began))
 		if err := log.append(rec); err != nil {
 			if path := (*fs.PathError)(nil); errors.As(err, &path) { // it repeats the name
 				err = path.Err
 			}
-			return out, fmt.Errorf("cannot write %s: %w", log.name, err)
+			return fmt.Errorf("cannot write %s: %w", log.name, err)
 		}
 		w.learn(rec)
 		guess.learn(rec)
@@ -150,7 +155,7 @@ func Run(ctx context.Context, p *Plan, opt Options) (*Outcome, error) {
 		out.Made++
 		show(Progress{Record: rec})
 	}
-	return out, notMade(out.NotMade, hindered)
+	return notMade(out.NotMade, hindered)
 }
 
 // hindrance is an error that keeps only the runs on one set from being made.
