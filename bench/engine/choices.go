@@ -112,7 +112,8 @@ func (c *config) choices(log *journal) error {
 // others that reach the error with most seeds, whose Choice is "" if there is none.
 func (c *config) tryChoices(own *task, r row, target float64, threads int, log *journal) (auto, best chosen, err error) {
 	limit := r.limit()
-	if _, err := c.choose(own, choices[0], target, limit, threads); err != nil { // auto comes first and finds new memory, so its second time counts
+	// auto comes first and finds new memory, so its second time counts.
+	if _, err := c.choose(own, choices[0], target, limit, threads); err != nil {
 		return auto, best, fmt.Errorf("%s: %w", r.name(), err)
 	}
 	for _, way := range choices {

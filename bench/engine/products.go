@@ -113,7 +113,8 @@ func (r *productRun) cells(method string) []string {
 		nanos, limit, ratio = short(r.Nanos), short(r.Limit), fmt.Sprintf("%.2f", r.Nanos/r.Limit)
 		share = fmt.Sprintf("%.1f", 100*r.InProducts/r.Seconds)
 	}
-	return []string{method, short(r.Seconds / n), short(n / r.Seconds), short(r.Products / n), list(r.Columns), list(r.Rows), nanos, limit, ratio, share}
+	return []string{method, short(r.Seconds / n), short(n / r.Seconds), short(r.Products / n), list(r.Columns), list(r.Rows),
+		nanos, limit, ratio, share}
 }
 
 func list(x []int) string {

@@ -199,7 +199,8 @@ func printTimes(w io.Writer, results []measured) {
 			apart = fmt.Sprintf("%.2f", m.apart)
 		}
 		lines = append(lines, []string{m.set, string(m.form), fmt.Sprint(m.rank), m.start, short5(100 * m.target), fmt.Sprint(m.threads),
-			seconds, least, most, sweeps, never(m), short(m.reference), faster, short(m.floor), short(m.goal), reached, speedup, apart, passed})
+			seconds, least, most, sweeps, never(m), short(m.reference), faster, short(m.floor), short(m.goal), reached,
+			speedup, apart, passed})
 		if m.astray > 0 {
 			notes = append(notes, fmt.Sprintf("%s, threads %d: %d timed runs ended above the error", m.name(), m.threads, m.astray))
 		}

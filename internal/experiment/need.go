@@ -177,8 +177,8 @@ func (w *worker) takesItems(r *run, points bool) error {
 	if points || !given {
 		return nil
 	}
-	return w.plan.errorf(r.experiment.line, "experiment %s: items=%s is for points, but %s is a similarity; give it a data line without items=",
-		r.experiment.Name, items, r.set.Name)
+	return w.plan.errorf(r.experiment.line, "experiment %s: items=%s is for points, but %s is a similarity; "+
+		"give it a data line without items=", r.experiment.Name, items, r.set.Name)
 }
 
 // suits refuses a set whose number of items is not the number of pixels of the pictures to keep.

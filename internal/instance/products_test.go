@@ -55,8 +55,9 @@ func TestInnerProducts(t *testing.T) {
 			if !isSparse {
 				continue
 			}
-			if stored := sparse.NNZ(); stored != positive || CountInnerProducts(x.(*matrix.CSR), items) != stored {
-				t.Errorf("%s, items %v: %d entries stored and %d expected, %d are not 0", name, items, stored, CountInnerProducts(x.(*matrix.CSR), items), positive)
+			stored, counted := sparse.NNZ(), CountInnerProducts(x.(*matrix.CSR), items)
+			if stored != positive || counted != stored {
+				t.Errorf("%s, items %v: %d entries stored and %d counted, %d are not 0", name, items, stored, counted, positive)
 			}
 		}
 	}
