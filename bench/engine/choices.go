@@ -68,6 +68,9 @@ type chosen struct {
 	Sweeps  int     `json:"sweeps"`
 }
 
+// reached says whether there is a median.
+func (c *chosen) reached() bool { return 2*c.Never < c.Seeds }
+
 // late is how many times as long as auto a choice may take. A slower choice is not the best.
 const late = 2
 
@@ -130,7 +133,7 @@ func (c *config) tryChoices(own *task, r row, target float64, threads int, log *
 		got.Row = r.name()
 		log.add(got)
 		fmt.Fprintf(os.Stderr, "%s, %s: %.4g s, %d sweeps, never %d of %d\n", strings.TrimSuffix(r.name(), "/"+r.start), &way, got.Seconds, got.Sweeps, got.Never, got.Seeds)
-		reached := 2*got.Never < got.Seeds
+		reached := got.reached()
 		switch {
 		case way.name == "":
 			auto = got
@@ -145,13 +148,20 @@ func (c *config) tryChoices(own *task, r row, target float64, threads int, log *
 }
 
 func choiceCells(r row, target float64, auto, best chosen) []string {
-	cells := []string{r.set, string(r.form), fmt.Sprint(r.rank), short5(100 * target), auto.Start, short(auto.Seconds), fmt.Sprint(auto.Sweeps),
+	seconds, sweeps := "-", "-"
+	if auto.reached() {
+		seconds, sweeps = short(auto.Seconds), fmt.Sprint(auto.Sweeps)
+	}
+	cells := []string{r.set, string(r.form), fmt.Sprint(r.rank), short5(100 * target), auto.Start, seconds, sweeps,
 		fmt.Sprintf("%d of %d", auto.Never, auto.Seeds)}
 	if best.Choice == "" {
 		return append(cells, "none", "-", "-", "-", "-")
 	}
-	return append(cells, best.Choice, short(best.Seconds), fmt.Sprint(best.Sweeps), fmt.Sprintf("%d of %d", best.Never, best.Seeds),
-		fmt.Sprintf("%.2f", auto.Seconds/best.Seconds))
+	over := "never"
+	if auto.reached() {
+		over = fmt.Sprintf("%.2f", auto.Seconds/best.Seconds)
+	}
+	return append(cells, best.Choice, short(best.Seconds), fmt.Sprint(best.Sweeps), fmt.Sprintf("%d of %d", best.Never, best.Seeds), over)
 }
 
 // choose measures one choice.

@@ -175,6 +175,24 @@ func TestPrintTable(t *testing.T) {
 	}
 }
 
+// TestChoiceCells: a choice without a median, since too few seeds reach the error, has no time in the table.
+func TestChoiceCells(t *testing.T) {
+	one, other := chosen{Choice: "auto", Seeds: 3, Seconds: 2, Sweeps: 4}, chosen{Choice: "double", Seeds: 3, Never: 1, Seconds: 1, Sweeps: 7}
+	never := chosen{Choice: "auto", Seeds: 3, Never: 2}
+	for _, tc := range []struct {
+		auto, best chosen
+		want       string // from the time of auto on
+	}{
+		{one, other, "2 4 0 of 3 double 1 7 1 of 3 2.00"},
+		{one, chosen{}, "2 4 0 of 3 none - - - -"},
+		{never, other, "- - 2 of 3 double 1 7 1 of 3 never"},
+	} {
+		if got := strings.Join(choiceCells(row{}, 0.1, tc.auto, tc.best)[5:], " "); got != tc.want {
+			t.Errorf("%v, %v: %s, want %s", tc.auto, tc.best, got, tc.want)
+		}
+	}
+}
+
 // TestApart: there are as many runs at once as processors, and all of them are timed. Two runs at once, each half
 // as fast as one alone, get one run done in the time of one.
 func TestApart(t *testing.T) {
