@@ -150,6 +150,9 @@ func (t *tableReader) add(p *rows) error {
 		if t.named {
 			t.in.held += int64(len(p.names[k])) + 16
 			t.rowIDs = append(t.rowIDs, p.names[k])
+			if err := t.in.fits(8*int64(cap(t.vals)), "the rows so far and their names"); err != nil {
+				return err
+			}
 		}
 		var err error
 		if t.vals, err = grow(t.in, t.vals, cols, -1, 8, 1); err != nil {

@@ -3,6 +3,7 @@ package matio
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -117,6 +118,7 @@ func TestCSV(t *testing.T) {
 		{name: "lines of old Macs, quotes", text: "\"a\",b\r1,2\r", wrong: []string{"t.csv:1: ", `lines end in CR alone`}},
 		{name: "CR in quotes", text: "a,b\n1,2\n\"x\ry\",4\n", wrong: []string{"t.csv:3: ", `"x\ry" is not a number`}},
 		{name: "CR in quotes of the header", text: "\"a\rb\",c\n1,2\n", wrong: []string{"t.csv:1: ", "control character"}},
+		{name: "numbers among names, all in quotes", text: "\"a\",\"1\"\n\"2\",\"3\"\n", wrong: []string{"t.csv:2: ", `holds the number "2" here`}},
 		{name: "a line for spreadsheets", text: "sep=,\n1,2\n", wrong: []string{"t.csv:1: ", "remove this line"}},
 		{name: "a name that is quoted", text: "\"sep=\",b\n1,2\n", want: `dense 1×2 [1 2] columns ["sep=" "b"]`},
 		{name: "a name that goes on", text: "sep=a\n1\n2\n", want: `dense 2×1 [1] [2] columns ["sep=a"]`},
@@ -145,6 +147,7 @@ func TestWriteCSV(t *testing.T) {
 		{&Table{Dense: m, ColIDs: []string{"a b", "nan"}}, "a b,\"nan\"\n1,0.1\n5e-324,-1e+300\n"},
 		{&Table{Dense: m, RowIDs: []string{"1e999", "na"}}, "\"1e999\",1,0.1\n\"na\",5e-324,-1e+300\n"},
 		{&Table{Dense: m, RowIDs: []string{"x\"", "1"}}, "\"x\"\"\",1,0.1\n\"1\",5e-324,-1e+300\n"},
+		{&Table{Dense: m, RowIDs: []string{"x ", "y z"}}, "\"x \",1,0.1\ny z,5e-324,-1e+300\n"},
 		{&Table{Dense: m, RowIDs: []string{"é", " x"}, ColIDs: []string{"a,b", "#"}}, ",\"a,b\",\"#\"\né,1,0.1\n\" x\",5e-324,-1e+300\n"},
 	} {
 		var b bytes.Buffer
@@ -154,6 +157,7 @@ func TestWriteCSV(t *testing.T) {
 	}
 	for _, bad := range []*Table{
 		{Dense: matrix.NewDense(0, 2, nil)}, {Dense: matrix.NewDense(2, 0, nil)}, {Dense: m, RowIDs: []string{"a", ""}}, {Dense: m, ColIDs: []string{"a", "\x00"}},
+		{Dense: m, RowIDs: []string{"a", "b", "c"}}, {Dense: m, ColIDs: []string{"a"}}, {}, {Dense: m, Sparse: m.CSR()},
 	} {
 		if err := Write(&bytes.Buffer{}, bad, "tsv"); !errors.Is(err, ErrUnfit) {
 			t.Errorf("error %v, want ErrUnfit", err)
@@ -161,5 +165,19 @@ func TestWriteCSV(t *testing.T) {
 	}
 	if _, err := Read(strings.NewReader("\"a\nb\n"), "x.csv", Options{}); !errors.Is(err, ErrFormat) {
 		t.Errorf("reading a quote that never ends: error %v, want ErrFormat", err)
+	}
+}
+
+// TestNamesLimit: the memory limit of a table counts the names of its rows.
+func TestNamesLimit(t *testing.T) {
+	var text strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&text, "%s%d,1\n", strings.Repeat("n", 1000), i)
+	}
+	for limit, want := range map[int64]error{450_000: ErrTooLarge, 700_000: nil} {
+		opt := Options{MaxBytes: limit, Threads: 1}
+		if _, err := Read(strings.NewReader(text.String()), "t.csv", opt); !errors.Is(err, want) {
+			t.Errorf("under %d bytes: %v, want %v", limit, err, want)
+		}
 	}
 }
