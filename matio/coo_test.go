@@ -31,6 +31,57 @@ func TestEntriesRoom(t *testing.T) {
 	}
 }
 
+// TestHollow: a shape may have up to a thousand rows and columns for each entry, and four million in any case.
+// Entries that only name their nodes count, too.
+func TestHollow(t *testing.T) {
+	for _, c := range []struct {
+		rows, cols, n int64
+		hollow        bool
+	}{
+		{1 << 21, 1 << 21, 0, false}, {1 << 21, 1<<21 + 1, 0, true}, {5_000_000, 0, 5000, false}, {0, 5_001_000, 5000, true},
+		{2_500_000, 2_500_999, 5000, false},
+	} {
+		if why := hollow(c.rows, c.cols, c.n); (why != "") != c.hollow {
+			t.Errorf("%d×%d with %d entries: %q, want a reason: %v", c.rows, c.cols, c.n, why, c.hollow)
+		}
+	}
+	const n = 2_200_000
+	e := &entries{in: &input{threads: 1, blockSize: blockSize}, pattern: true, named: n}
+	if _, _, err := e.assemble(n, n, fmt.Errorf); err != nil {
+		t.Errorf("%d nodes, each named on its own: %v", n, err)
+	}
+}
+
+// TestEntriesLimit: the memory limit counts the values that the entries of a pattern get when one of them is not 1, and
+// both triangles of a matrix of which one is stored.
+func TestEntriesLimit(t *testing.T) {
+	const n = 1000
+	for limit, want := range map[int64]error{16*n - 1: ErrTooLarge, 16 * n: nil} {
+		e := &entries{in: &input{}, pattern: true}
+		for k := range int32(n) {
+			if err := e.add(k, k, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e.in.limit = limit
+		if err := e.weigh(); !errors.Is(err, want) {
+			t.Errorf("values for %d entries under %d bytes: %v, want %v", n, limit, err, want)
+		}
+	}
+	for _, c := range []struct {
+		pattern, mirror bool
+		want            int64 // 16 or 8 for each entry, 12 or 4 for each one stored, 8 for each row and one more
+	}{
+		{false, false, (16+12)*n + 8*301}, {false, true, (16+2*12)*n + 8*301},
+		{true, false, (8+4)*n + 8*301}, {true, true, (8+2*4)*n + 8*301},
+	} {
+		e := &entries{pattern: c.pattern, mirror: c.mirror}
+		if got := e.peak(300, n); got != c.want {
+			t.Errorf("pattern %v, mirror %v: %d bytes, want %d", c.pattern, c.mirror, got, c.want)
+		}
+	}
+}
+
 // TestEdgesLimit: the memory limit of an edge list counts the nodes, long names, and edges in both
 // directions.
 func TestEdgesLimit(t *testing.T) {

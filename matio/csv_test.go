@@ -119,6 +119,7 @@ func TestCSV(t *testing.T) {
 		{name: "CR in quotes", text: "a,b\n1,2\n\"x\ry\",4\n", wrong: []string{"t.csv:3: ", `"x\ry" is not a number`}},
 		{name: "CR in quotes of the header", text: "\"a\rb\",c\n1,2\n", wrong: []string{"t.csv:1: ", "control character"}},
 		{name: "numbers among names, all in quotes", text: "\"a\",\"1\"\n\"2\",\"3\"\n", wrong: []string{"t.csv:2: ", `holds the number "2" here`}},
+		{name: "a corner and no rows", text: ",1,2\n", wrong: []string{"t.csv:1: ", "rows of numbers are missing"}},
 		{name: "a line for spreadsheets", text: "sep=,\n1,2\n", wrong: []string{"t.csv:1: ", "remove this line"}},
 		{name: "a name that is quoted", text: "\"sep=\",b\n1,2\n", want: `dense 1×2 [1 2] columns ["sep=" "b"]`},
 		{name: "a name that goes on", text: "sep=a\n1\n2\n", want: `dense 2×1 [1] [2] columns ["sep=a"]`},

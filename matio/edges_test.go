@@ -17,6 +17,7 @@ func TestEdges(t *testing.T) {
 		{name: "names", text: "# c\n% c\nb a\n  a\tc # behind\nb , c\n", want: `sparse 3×3 0,1 0,2 1,0 1,2 2,0 2,1 rows ["b" "a" "c"] symmetric`},
 		{name: "weights", text: "a,b,2.5\na c\nc\tb\t1e-3\n", want: `sparse 3×3 0,1=2.5 0,2=1 1,0=2.5 1,2=0.001 2,0=1 2,1=0.001 rows ["a" "b" "c"] symmetric`},
 		{name: "quotes of R", text: "\"a\" \"b\" 0.5\n\"2\" a\n", want: `sparse 3×3 0,1=0.5 0,2=1 1,0=0.5 2,0=1 rows ["a" "b" "2"] symmetric`},
+		{name: "quotes that a name needs", text: "\"%a\" \"#b\"\n", want: `sparse 2×2 0,1 1,0 rows ["\"%a\"" "\"#b\""] symmetric`},
 		{name: "a semicolon in a name", text: "p;q r 2\n", want: `sparse 2×2 0,1=2 1,0=2 rows ["p;q" "r"] symmetric`},
 		{name: "integers are sorted", text: "10 9\n9 -2\n", want: `sparse 3×3 0,1 1,0 1,2 2,1 rows ["-2" "9" "10"] symmetric`},
 		{name: "integers in a cycle", text: "20 30 2\n30 10 3\n", want: `sparse 3×3 0,2=3 1,2=2 2,0=3 2,1=2 rows ["10" "20" "30"] symmetric`},
@@ -28,6 +29,8 @@ func TestEdges(t *testing.T) {
 		{name: "duplicates", text: "a b 2\na b 3\na c\na c\n", want: `sparse 3×3 0,1=5 0,2=2 1,0=5 2,0=2 rows ["a" "b" "c"] symmetric duplicates 2`, warn: "2 repeated"},
 		{name: "duplicates both ways", text: "a b 2\na b 3\nb a 5\n", want: `sparse 2×2 0,1=5 1,0=5 rows ["a" "b"] symmetric duplicates 1`, warn: "1 repeated"},
 		{name: "conflict", text: "a b 2\nb a 3\na c 1\n", want: `sparse 3×3 0,1=2 0,2=1 1,0=3 2,0=1 rows ["a" "b" "c"]`, warn: "1 pair has different weights in the two directions, the first a b 2, b a 3"},
+		{name: "conflicts", text: "a b 2\nb a 3\nc d 1\nd c 2\ne f 1\nf e 4\n", want: `sparse 6×6 0,1=2 1,0=3 2,3=1 3,2=2 4,5=1 5,4=4 rows ["a" "b" "c" "d" "e" "f"]`, warn: "3 pairs have different weights in the two directions, the first a b 2, b a 3"},
+		{name: "a loop that cancels", text: "a a 1\na a -1\na b\n", want: `sparse 2×2 0,1 1,0 rows ["a" "b"] symmetric duplicates 1`, warn: "1 repeated"},
 		{name: "loops", text: "a a 3\na b 2\nb b\n", want: `sparse 2×2 0,0=3 0,1=2 1,0=2 1,1=1 rows ["a" "b"] symmetric loops 2`},
 		{name: "zero weights", text: "a a 0\nb c 1\nc d 0\n", want: `sparse 4×4 1,2 2,1 rows ["a" "b" "c" "d"] symmetric`},
 		{name: "names alone are no weights, and not given twice", text: "1 1 0\n2 2 0\n2 2 0.0\n5 3\n3 3\n3 3 -0\n4 4 0\n", want: `sparse 5×5 2,2 2,4 4,2 rows ["1" "2" "3" "4" "5"] symmetric loops 1`},
@@ -89,6 +92,7 @@ func TestEdges(t *testing.T) {
 		{name: "two commas", text: "a,,b\n", wrong: []string{":1: ", "empty"}},
 		{name: "Latin-1", text: "a b\na caf\xe9\n", wrong: []string{":2: ", "UTF-8", "iconv"}},
 		{name: "control character", text: "a b\x00c\n", wrong: []string{":1: ", "control character"}},
+		{name: "last control character", text: "a b\x1fc\n", wrong: []string{":1: ", "control character"}},
 	})
 }
 

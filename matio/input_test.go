@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -233,6 +234,19 @@ func TestMaxBytes(t *testing.T) {
 			t.Errorf("fortran_order %s under 120,000 bytes: error %v, want %v", order, err, want)
 		}
 	}
+	// So is an array in a text of unknown length, and of a symmetric one, half is read before there is room for the whole.
+	for _, c := range []struct {
+		kind  string
+		count int
+		need  int64
+	}{{"general", 100 * 100, 160_000}, {"symmetric", 100 * 101 / 2, 120_000}} {
+		text := "%%MatrixMarket matrix array real " + c.kind + "\n100 100\n" + strings.Repeat("1\n", c.count)
+		for limit, want := range map[int64]error{c.need - 1: ErrTooLarge, c.need + c.need/4: nil} {
+			if _, err := Read(io.MultiReader(strings.NewReader(text)), "a.mtx", Options{MaxBytes: limit}); !errors.Is(err, want) {
+				t.Errorf("%s array under %d bytes: error %v, want %v", c.kind, limit, err, want)
+			}
+		}
+	}
 	// The prediction comes from the header, before any entry is read.
 	_, err := Read(strings.NewReader(mtx.String()), "a.mtx", Options{MaxBytes: 60000})
 	if want := fmt.Sprint(28*9000 + 8*301); err == nil || !strings.Contains(err.Error(), want) {
@@ -297,6 +311,93 @@ func TestLies(t *testing.T) {
 					t.Errorf("file %d, %s, limit %d: %d bytes were allocated for a file of %d bytes", k, name, limit, bytes, len(c.text))
 				}
 			}
+		}
+	}
+}
+
+// TestCompressedLie: a compressed file that could hold what its header declares makes room only for what arrives.
+func TestCompressedLie(t *testing.T) {
+	noise := make([]byte, 20<<10)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	text := string(npyHeader("<f8", "(1000, 1000)")) + string(noise)
+	for name, data := range map[string][]byte{"gzip": gzipped(text), "zstd": zstded(text)} {
+		var err error
+		used := allocated(func() { _, err = Read(bytes.NewReader(data), "a.npy", Options{}) })
+		if most := uint64(4 << 20); !errors.Is(err, ErrFormat) || used > most {
+			t.Errorf("%s: error %v, want ErrFormat; %d bytes were allocated for a file of %d bytes, want at most %d",
+				name, err, used, len(data), most)
+		}
+	}
+}
+
+// TestZstdWindow: a zstd stream that needs a window of more than 128 MiB is refused, and so is one that needs more than
+// the memory limit. Under any limit, 8 MiB are accepted, as every decoder must.
+func TestZstdWindow(t *testing.T) {
+	const text = "1,2\n"
+	frame := func(log int) []byte { // one block of bytes as they are, with a window of 2^log bytes
+		return append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, byte(log-10) << 3, byte(len(text)<<3 | 1), 0, 0}, text...)
+	}
+	for _, c := range []struct {
+		log   int
+		limit int64
+		want  error
+	}{
+		{23, 0, nil}, {23, 1 << 20, nil}, {24, 0, nil}, {24, 1 << 20, ErrTooLarge}, {24, 1 << 24, nil}, {28, 0, ErrTooLarge},
+	} {
+		_, err := Read(bytes.NewReader(frame(c.log)), "t.csv", Options{MaxBytes: c.limit})
+		if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), "without --long") {
+			t.Errorf("window of 2^%d bytes under %d: error %v, want %v", c.log, c.limit, err, c.want)
+		}
+	}
+}
+
+// TestSizeOf: the bytes that a reader has left are those behind the place where it stands. Pipes and devices do
+// not tell.
+func TestSizeOf(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a.txt")
+	if err := os.WriteFile(name, []byte("12345"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	defer to.Close()
+	text := strings.NewReader("12345")
+	for _, r := range []io.Seeker{f, text} {
+		if _, err := r.Seek(2, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beyond, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beyond.Close()
+	if _, err := beyond.Seek(7, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	device, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	for name, c := range map[string]struct {
+		r    io.Reader
+		want int64
+	}{
+		"device": {device, -1},
+		"file":   {f, 3}, "file behind its end": {beyond, 0}, "text": {text, 3}, "pipe": {from, -1},
+		"another reader": {io.MultiReader(text), -1},
+	} {
+		if got := sizeOf(c.r); got != c.want {
+			t.Errorf("%s: %d bytes left, want %d", name, got, c.want)
 		}
 	}
 }

@@ -22,6 +22,7 @@ func TestMTX(t *testing.T) {
 		{name: "pattern", text: mtx("coordinate pattern general", "2 2 2\n1 2\n2 2\n"), want: "sparse 2×2 0,1 1,1"},
 		{name: "unsigned", text: mtx("coordinate unsigned-integer general", "2 2 2\n1 2 1\n2 2 1\n"), want: "sparse 2×2 0,1 1,1"},
 		{name: "ones", text: mtx("coordinate integer general", "2 2 2\n1 2 1\n2 2 1\n"), want: "sparse 2×2 0,1 1,1"},
+		{name: "integers with signs", text: mtx("coordinate integer general", "2 2 2\n1 2 +3\n2 2 -4\n"), want: "sparse 2×2 0,1=3 1,1=-4"},
 		{name: "symmetric, lower", text: mtx("coordinate real symmetric", "3 3 3\n1 1 5\n3 1 2\n3 2 -4\n"), want: "sparse 3×3 0,0=5 0,2=2 1,2=-4 2,0=2 2,1=-4 symmetric"},
 		{name: "symmetric, upper", text: mtx("coordinate real symmetric", "3 3 3\n1 1 5\n1 3 2\n2 3 -4\n"), want: "sparse 3×3 0,0=5 0,2=2 1,2=-4 2,0=2 2,1=-4 symmetric"},
 		{name: "symmetric pattern", text: mtx("coordinate pattern symmetric", "2 2 2\n1 1\n2 1\n"), want: "sparse 2×2 0,0 0,1 1,0 symmetric"},
@@ -52,12 +53,16 @@ func TestMTX(t *testing.T) {
 		{name: "two sizes", text: mtx("coordinate real general", "2 2\n"), wrong: []string{":2: ", "3 whole numbers", `"2 2"`}},
 		{name: "four sizes", text: mtx("coordinate real general", "2 2 1 1\n"), wrong: []string{":2: ", "3 whole numbers"}},
 		{name: "negative size", text: mtx("coordinate real general", "2 -2 1\n"), wrong: []string{":2: "}},
+		{name: "size beyond 64 bits", text: mtx("coordinate real general", "18446744073709551617 1 1\n1 1 1\n"), wrong: []string{":2: ", "3 whole numbers"}},
+		{name: "too many rows", text: mtx("coordinate real general", "2147483648 1 0\n"), wrong: []string{":2: ", "2147483648×1 is declared: at most 2147483647 "}},
+		{name: "too many columns", text: mtx("coordinate real general", "1 2147483648 0\n"), wrong: []string{":2: ", "1×2147483648 is declared: at most 2147483647 "}},
 		{name: "oblong symmetric", text: mtx("coordinate real symmetric", "2 3 0\n"), wrong: []string{":2: ", "2×3"}},
 		{name: "hollow", text: mtx("coordinate real general", "9000000 9000000 1\n1 1 1\n"), wrong: []string{":2: ", "9000000×9000000 is declared for 1 entry, more than 1000 ", "is the size wrong?"}},
 		{name: "hollow with two entries", text: mtx("coordinate real general", "9000000 9000000 2\n1 1 1\n2 2 1\n"), wrong: []string{":2: ", "for 2 entries, more than 1000 "}},
 		{name: "too few", text: mtx("coordinate real general", "2 2 3\n1 1 1\n2 2 2\n%%%\n"), wrong: []string{"A.mtx:5: ", "2 of 3 entries"}},
 		{name: "too many", text: mtx("coordinate real general", "2 2 1\n1 1 1\n2 2 2\n"), wrong: []string{"A.mtx:4: ", "more than the 1 entries"}},
 		{name: "row 0", text: mtx("coordinate real general", "2 2 1\n0 1 1\n"), wrong: []string{":3: ", "(0, 1)", "count from 1"}},
+		{name: "column 0", text: mtx("coordinate real general", "2 2 1\n1 0 1\n"), wrong: []string{":3: ", "(1, 0)", "count from 1"}},
 		{name: "row too large", text: mtx("coordinate real general", "2 3 1\n3 1 1\n"), wrong: []string{":3: ", "(3, 1)", "2×3"}},
 		{name: "column too large", text: mtx("coordinate real general", "2 3 1\n1 4 1\n"), wrong: []string{":3: ", "(1, 4)", "2×3"}},
 		{name: "column beyond all", text: mtx("coordinate real general", "2 3 1\n1 99999999999999999999999 1\n"), wrong: []string{":3: "}},
@@ -71,6 +76,7 @@ func TestMTX(t *testing.T) {
 		{name: "pattern with a value", text: mtx("coordinate pattern general", "2 2 1\n1 1 1\n"), wrong: []string{":3: ", "pattern", "must say real"}},
 		{name: "four fields", text: mtx("coordinate real general", "2 2 1\n1 1 1 0\n"), wrong: []string{":3: ", `"0"`}},
 		{name: "both triangles", text: mtx("coordinate real symmetric", "3 3 4\n2 2 1\n2 1 1\n3 1 2\n1 2 1\n"), wrong: []string{"A.mtx:6: ", "line 4", "general"}},
+		{name: "both triangles, upper first", text: mtx("coordinate real symmetric", "3 3 3\n1 2 1\n3 3 1\n2 1 1\n"), wrong: []string{"A.mtx:5: ", "line 3", "general"}},
 		{name: "array too few", text: mtx("array real general", "2 2\n1\n2\n3\n"), wrong: []string{":5: ", "3 of 4"}},
 		{name: "array too many", text: mtx("array real general", "2 1\n1\n2\n3\n"), wrong: []string{":5: ", "more than the 2"}},
 		{name: "array no number", text: mtx("array real general", "2 1\n1\nx\n"), wrong: []string{":4: ", "value 2", `"x"`}},
@@ -186,7 +192,17 @@ func TestWriteMTX(t *testing.T) {
 			t.Errorf("got %q, %v, want %q", b.String(), err, c.want)
 		}
 	}
-	for _, bad := range []*matrix.Dense{matrix.NewDense(2, 2, []float64{1, 2, 3, 4}), matrix.NewDense(1, 2, nil)} {
+	other := math.Float64frombits(math.Float64bits(math.NaN()) ^ 1<<63) // NaN too, of other bits
+	whole := matrix.NewDense(2, 2, []float64{1, math.NaN(), other, 1})
+	for _, table := range []*Table{{Dense: whole, Symmetric: true}, {Sparse: whole.CSR(), Symmetric: true}} {
+		if err := Write(&bytes.Buffer{}, table, "mtx"); err != nil {
+			t.Errorf("symmetric but for the bits of a NaN: %v", err)
+		}
+	}
+	for _, bad := range []*matrix.Dense{
+		matrix.NewDense(2, 2, []float64{1, 2, 3, 4}), matrix.NewDense(1, 2, nil),
+		matrix.NewDense(2, 2, []float64{1, 2, math.NaN(), 1}),
+	} {
 		sparse := bad.CSR()
 		for _, table := range []*Table{{Dense: bad, Symmetric: true}, {Sparse: sparse, Symmetric: true}} {
 			if err := Write(&bytes.Buffer{}, table, "mtx"); err == nil {

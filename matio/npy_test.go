@@ -89,6 +89,7 @@ func TestNPYWrong(t *testing.T) {
 		{name: "good", text: good, want: "dense 1×2 [0 0]"},
 		{name: "Python 2 shape", text: header("{'descr': '<f8', 'fortran_order': False, 'shape': (0L, 4L)}"), want: "dense 0×4"},
 		{name: "any order of keys", text: header(`{ "shape":(1,1), "fortran_order":True,"descr":"|u1" }`) + "\x05", want: "dense 1×1 [5]"},
+		{name: "lines and tabs", text: header("{\n\t'descr':\n'|u1',\t'fortran_order': False,\n'shape':\t(1,\t1)\n}\n") + "\x05", want: "dense 1×1 [5]"},
 		{name: "empty", text: "", wrong: []string{"a.npy: byte 0: ", "truncated"}},
 		{name: "magic", text: "hello world", wrong: []string{"byte 0: ", `"hello "`}},
 		{name: "zip", text: "PK\x03\x04xxxxxxxx", wrong: []string{"byte 0: ", "npz"}},
@@ -103,8 +104,14 @@ func TestNPYWrong(t *testing.T) {
 		{name: "no dictionary", text: header("[1]"), wrong: []string{"malformed header"}},
 		{name: "behind the dictionary", text: header("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1)} x"), wrong: []string{"malformed header"}},
 		{name: "negative shape", text: header("{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 1)}"), wrong: []string{"malformed header"}},
+		{name: "shape beyond 64 bits", text: header("{'descr': '|u1', 'fortran_order': False, 'shape': (18446744073709551617, 1)}") + "\x05", wrong: []string{"malformed header"}},
 		{name: "open shape", text: header("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1"), wrong: []string{"malformed header"}},
 		{name: "type", text: header("{'descr': '<q8', 'fortran_order': False, 'shape': (1, 1)}"), wrong: []string{`"<q8"`}},
+		{name: "no type", text: header("{'descr': '', 'fortran_order': False, 'shape': (1, 1)}"), wrong: []string{`malformed type ""`}},
+		{name: "byte order alone", text: header("{'descr': '<', 'fortran_order': False, 'shape': (1, 1)}"), wrong: []string{`malformed type "<"`}},
+		{name: "too many rows", text: string(npyHeader("<f8", "(2147483648, 1)")), wrong: []string{"2147483648×1", "at most 2147483647 "}},
+		{name: "too many columns", text: string(npyHeader("<f8", "(1, 2147483648)")), wrong: []string{"1×2147483648", "at most 2147483647 "}},
+		{name: "hollow", text: string(npyHeader("<f8", "(0, 2147483647)")), wrong: []string{"0×2147483647", "is the size wrong?"}},
 		{name: "byte order", text: header("{'descr': 'xf8', 'fortran_order': False, 'shape': (1, 1)}"), wrong: []string{`"xf8"`}},
 	}
 	runReadCases(t, "a.npy", cases)
@@ -290,6 +297,9 @@ func TestNPZWrong(t *testing.T) {
 		{name: "member twice", text: zipOf(zip.Deflate, "arr_0.npy", one, "arr_0.npy", one), wrong: []string{"twice"}},
 		{name: "format not read", text: change("lil"), wrong: []string{`"lil"`, "tocsr"}},
 		{name: "format a number", text: change("csr", "format", reals(1)), wrong: []string{"one word"}},
+		{name: "format of two words", text: change("csr", "format", string(npyHeader("|S3", "(2,)"))+"csrcsr"), wrong: []string{"(format.npy)", "one word"}},
+		{name: "bytes after the format", text: change("csr", "format", word("csr")+"x"), wrong: []string{"(format.npy)", "bytes follow"}},
+		{name: "format a very long word", text: change("csr", "format", string(npyHeader("|S1000000000", "()"))+"csr"), wrong: []string{"(format.npy)", `"|S1000000000" cannot be read`}},
 		{name: "no shape", text: change("csr", "shape", ""), wrong: []string{"no array shape"}},
 		{name: "shape of three", text: change("csr", "shape", ints(2, 3, 1)), wrong: []string{"(shape.npy)", "3 numbers"}},
 		{name: "negative shape", text: change("csr", "shape", ints(2, -3)), wrong: []string{"2×-3"}},
@@ -317,9 +327,19 @@ func TestNPZWrong(t *testing.T) {
 		{name: "more values than there can be", text: change("csr", "indptr", ints(0, 0, 4e4), "indices", narrow("<i4", make([]uint32, 4e4)...), "data", string(npyHeader("<f8", "(40000,)"))), wrong: []string{"(data.npy)", "40000 numbers", "cannot hold more"}},
 		{name: "row too large", text: change("coo", "row", ints(0, 2)), wrong: []string{"(row.npy)", "index 2", "between 0 and 1"}},
 		{name: "column too large", text: change("coo", "col", ints(0, 3)), wrong: []string{"(col.npy)", "index 3", "between 0 and 2"}},
+		{name: "coo of too few rows", text: change("coo", "row", ints(0)), wrong: []string{"1 rows, 2 columns and 2 values"}},
+		{name: "coo of values in two dimensions", text: change("coo", "data", string(npyHeader("<f8", "(2, 1)"))+reals(1, 2)[128:]), wrong: []string{"(data.npy)", "do not agree"}},
+		{name: "bytes after the columns of a coo", text: change("coo", "col", ints(1, 0)+"x"), wrong: []string{"(col.npy)", "bytes follow"}},
+		{name: "bytes after the values of a coo", text: change("coo", "data", reals(1, 2)+"x"), wrong: []string{"(data.npy)", "bytes follow"}},
+		{name: "bytes after the indices of a csc", text: change("csc", "indices", ints(1, 0)+"x"), wrong: []string{"(indices.npy)", "bytes follow"}},
 		{name: "coo lengths", text: change("coo", "col", ints(0)), wrong: []string{"2 rows, 1 columns and 2 values"}},
 		{name: "csr index of csc", text: change("csc", "indices", ints(1, 3)), wrong: []string{"index 3", "between 0 and 2"}},
 		{name: "blocks do not tile", text: change("bsr", "data", string(npyHeader("<f8", "(1, 1, 2)"))+reals(1, 2)[128:]), wrong: []string{"1×2 do not tile"}},
+		{name: "blocks too high", text: change("bsr", "data", string(npyHeader("<f8", "(1, 2, 1)"))+reals(1, 2)[128:], "shape", ints(3, 3)), wrong: []string{"2×1 do not tile a 3×3"}},
+		{name: "blocks without width", text: change("bsr", "data", string(npyHeader("<f8", "(1, 1, 0)"))), wrong: []string{"1×0 do not tile"}},
+		{name: "zeros of blocks", text: change("bsr", "data", string(npyHeader("<f8", "(2, 1, 1)"))+reals(0, 2)[128:]), want: "sparse 2×3 1,0=2"},
+		{name: "zeros of csc", text: change("csc", "data", reals(0, 2)), want: "sparse 3×2 0,1=2 1,0=0"},
+		{name: "blocks larger than a matrix without rows", text: change("bsr", "shape", ints(0, 3), "data", string(npyHeader("<f8", "(0, 2, 1)")), "indices", ints(), "indptr", ints(0)), wrong: []string{"2×1 do not tile a 0×3"}},
 		{name: "blocks without size", text: change("bsr", "data", string(npyHeader("<f8", "(1, 0, 1)"))), wrong: []string{"0×1 do not tile"}},
 		{name: "blocks flat", text: change("bsr", "data", reals(1, 2)), wrong: []string{"1 dimensions instead of 3"}},
 	})
@@ -465,38 +485,41 @@ ndarray float64 (2, 2) [[1.5, 2.0], [2.0, 1e+300]]
 }
 
 // TestUnsortedLimit: the memory limit counts what sorting the longest row of an archive needs, if its columns
-// are not in order.
+// are not in order, besides the values if they are not all 1.
 func TestUnsortedLimit(t *testing.T) {
 	const n = 1 << 15
-	col := make([]int32, n)
-	for j := range col {
-		col[j] = int32(j)
-	}
-	m, err := matrix.NewCSR(1, n, []int64{0, n}, col, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	least := func() int64 {
-		var b bytes.Buffer
-		if err := Write(&b, &Table{Sparse: m}, "npz"); err != nil {
+	for _, val := range [][]float64{nil, slices.Repeat([]float64{2}, n)} {
+		col := make([]int32, n)
+		for j := range col {
+			col[j] = int32(j)
+		}
+		m, err := matrix.NewCSR(1, n, []int64{0, n}, col, val)
+		if err != nil {
 			t.Fatal(err)
 		}
-		lo, hi := int64(0), int64(1<<30)
-		for hi-lo > 1000 {
-			mid := (lo + hi) / 2
-			if _, err := Read(bytes.NewReader(b.Bytes()), "a.npz", Options{MaxBytes: mid, Threads: 1}); err == nil {
-				hi = mid
-			} else if errors.Is(err, ErrTooLarge) {
-				lo = mid
-			} else {
+		least := func() int64 {
+			var b bytes.Buffer
+			if err := Write(&b, &Table{Sparse: m}, "npz"); err != nil {
 				t.Fatal(err)
 			}
+			lo, hi := int64(0), int64(1<<22)
+			for hi-lo > 1000 {
+				mid := (lo + hi) / 2
+				if _, err := Read(bytes.NewReader(b.Bytes()), "a.npz", Options{MaxBytes: mid, Threads: 1}); err == nil {
+					hi = mid
+				} else if errors.Is(err, ErrTooLarge) {
+					lo = mid
+				} else {
+					t.Fatal(err)
+				}
+			}
+			return hi - int64(b.Len())
 		}
-		return hi - int64(b.Len())
-	}
-	sorted := least()
-	slices.Reverse(col)
-	if unsorted := least(); unsorted < sorted+15*n {
-		t.Errorf("besides the file, a row with sorted columns needs %d bytes and one in reverse %d, want at least 15 bytes a column more", sorted, unsorted)
+		sorted := least()
+		slices.Reverse(col)
+		if unsorted := least(); unsorted < sorted+15*n {
+			t.Errorf("values %v: besides the file, a row with sorted columns needs %d bytes and one in reverse %d, "+
+				"want at least 15 bytes a column more", val != nil, sorted, unsorted)
+		}
 	}
 }
