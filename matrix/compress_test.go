@@ -596,6 +596,30 @@ func TestCompressCancelled(t *testing.T) {
 	}
 }
 
+// nothing is an operator whose products are NaN.
+type nothing struct{ Operator }
+
+func (m nothing) Scaled(c float64) Operator { return nothing{m.Operator.Scaled(c)} }
+
+func (m nothing) NewProduct(*Dense, int) Product { return m }
+
+func (m nothing) RowsTo(dst []float64, _, _ int) {
+	for k := range dst {
+		dst[k] = math.NaN()
+	}
+}
+
+// TestCompressNaN: a product with NaN is refused, with and without a distance that would do.
+func TestCompressNaN(t *testing.T) {
+	a := nothing{fromDense(t, drawSymmetric(rand.New(rand.NewPCG(1, 1)), 20, 1))}
+	for _, near := range []float64{0, 2} {
+		c := Compression{Columns: 8, Keep: 4, Near: near}
+		if m, _, err := Compress(context.Background(), a, c); !errors.Is(err, ErrNotFinite) || m != nil {
+			t.Errorf("near %v: %v, want %v", near, err, ErrNotFinite)
+		}
+	}
+}
+
 // TestCompressRange: for a matrix near either end of the range of float64, the distance is that of the same
 // matrix of moderate size, scaled, and the norm of the result is near that of A.
 func TestCompressRange(t *testing.T) {

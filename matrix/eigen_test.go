@@ -490,6 +490,13 @@ func TestEigenLimit(t *testing.T) {
 		}
 	}
 
+	// A limit that ends the run just when all is found is none that matters.
+	again := eigenpairs(t, op, k, EigenOptions{MaxProducts: res.Products - k})
+	if again.Limited || len(again.Failed) > 0 || again.Products != res.Products {
+		t.Errorf("with just enough products: %d of %d, failed %v, limited %v",
+			again.Products, res.Products, again.Failed, again.Limited)
+	}
+
 	// A tolerance between two residuals of a run decides which pairs have failed.
 	res = eigenpairs(t, op, k, EigenOptions{MaxProducts: 200})
 	for l := 1; l < k; l++ {

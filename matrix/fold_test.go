@@ -27,6 +27,7 @@ func TestFolded(t *testing.T) {
 	const n, m, k = 90, 30, 12
 	for name, x := range map[string]naive{
 		"real": draw(rng, n, m, 1), "whole": draw(rng, n, m, 1), "of rank 5": draw(rng, n, 5, 1).times(draw(rng, 5, m, 1)), "sparse": draw(rng, n, m, 0.2), "signed": draw(rng, n, m, 0.2),
+		"signed, dense": draw(rng, n, m, 1),
 	} {
 		if name == "whole" {
 			for i := range x {
@@ -35,8 +36,8 @@ func TestFolded(t *testing.T) {
 				}
 			}
 		}
-		if name == "signed" {
-			x[7][3] = -2
+		if name == "signed" || name == "signed, dense" {
+			x[7][3] = -2 * n
 		}
 		points, a := gramOf(t, x)
 		if name == "sparse" || name == "signed" {
@@ -213,7 +214,10 @@ func TestCompressFolded(t *testing.T) {
 		for _, c := range []Compression{{Columns: 20, Power: 1, Near: 2}, {Columns: 25, Power: 1, Keep: 15, Near: 2}, {Columns: 25, Keep: 15, Seed: 3, Near: 2}, {Columns: math.MaxInt32, Near: 2}, {Columns: 55, Keep: 45, Power: 1, Near: 2}} {
 			l, told := compress(t, points.Scaled(0.25), c)
 			c.Near = 0
-			_, most := compress(t, fromDense(t, a), c)
+			whole, most := compress(t, fromDense(t, a), c)
+			if plain, _ := compress(t, points, c); !(entries(plain).distance(entries(whole)) <= 1e-9) {
+				t.Errorf("%s, %+v: off by %v from what A written out gives", name, c, entries(plain).distance(entries(whole)))
+			}
 			got := entries(l.Scaled(4))
 			found := got.distance(a)
 			if !(found <= most*(1+1e-9)+1e-12) {

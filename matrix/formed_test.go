@@ -13,7 +13,7 @@ import (
 // numbers than that, from lists or as for dense points. It then agrees with the definition and has the same
 // bits for any number of workers, and for points that are rows or columns.
 func TestFormedSparse(t *testing.T) {
-	const n = 130 // three blocks of rows, the last short
+	const n = 131 // three blocks of rows, the last short, and two of features, of which one has more
 	for _, tc := range []struct {
 		what     string
 		features int

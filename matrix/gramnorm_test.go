@@ -83,6 +83,32 @@ func sparse(d *Dense, size float64, pattern bool) *CSR {
 	return m
 }
 
+// TestCommonColumnsFarDiagonal: the norm without the diagonal has its digits where some columns are multiplied
+// separately, however long a point is in a feature that no other point has.
+func TestCommonColumnsFarDiagonal(t *testing.T) {
+	const points, features = 300, 40
+	rng := rand.New(rand.NewPCG(2, 1))
+	common := draw(rng, points, features, 1)
+	x := zeros(points, features+1)
+	for i := range x {
+		copy(x[i], common[i])
+	}
+	x[5][features] = 1e6
+	m := x.csr(t)
+	if columns, _ := commonColumns(m, m.transpose(1)); len(columns) == 0 {
+		if columns, _ = commonColumns(m.transpose(1), m); len(columns) == 0 {
+			t.Fatal("no columns are multiplied separately")
+		}
+	}
+	all, off := m.gramNormSq(1, nil, nil, 2)
+	want := offDiagonalNorm(common.times(common.transpose()))
+	if off < 0 {
+		t.Errorf("what is left of %v without the diagonal is a difference, want %v", all, want*want)
+	} else if got := math.Sqrt(off); !(math.Abs(got-want) <= 1e-12*want) {
+		t.Errorf("without the diagonal ‖A‖ = %v, want %v", got, want)
+	}
+}
+
 // TestCommonColumns: features that most points have are multiplied separately, which changes the norms by no
 // more than rounding: for either side of G, with signs and without values, and for any number of workers.
 func TestCommonColumns(t *testing.T) {

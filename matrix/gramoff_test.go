@@ -159,6 +159,8 @@ func TestTaken(t *testing.T) {
 		{"signs", signed, nil, from * (1 - 1e-12), from * (1 + 1e-12)},
 		{"with signs", signed.OffDiagonal(), func(i int) float64 { return self[i] }, from * (1 - 1e-12), from * (1 + 1e-12)},
 		{"a view of such", view.Scaled(4), nil, 4 * unsignedView.Norm() * (1 - 1e-12), 4 * unsignedView.Norm() * (1 + 1e-12)},
+		{"a view of a view of such", normalize(t, view, 16), nil,
+			unsignedView.Norm() / 16 * (1 - 1e-12), unsignedView.Norm() / 16 * (1 + 1e-12)},
 		{"a view", normalize(t, dense, 0), nil, 0, 12},
 		{"a view without the diagonal", normalize(t, dense.OffDiagonal(), 0), func(i int) float64 {
 			d := -a[i][i]

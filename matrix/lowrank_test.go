@@ -206,6 +206,7 @@ func TestLowRankRefuses(t *testing.T) {
 		{naive{{1}, {math.NaN()}}, 1, ErrNotFinite},
 		{one, 1e308, ErrRange},
 		{one, -1e-305, ErrRange},
+		{naive{{1}, {1}}, 1e308, ErrRange},
 		{naive{{1e200}, {1}}, 1e300, ErrRange},
 		{naive{{1e300}, {1}}, 1e300, ErrRange},
 		{naive{{1}, {-1e300}}, 1e300, ErrRange},

@@ -513,10 +513,23 @@ func TestExtremeScales(t *testing.T) {
 		}
 	}
 	for _, e := range []int{-900, 600} { // inner products beyond 1e±308
-		big := zeros(2, 2)
-		big[0][0] = math.Ldexp(1, e)
-		if _, err := Gram(big.dense(), Rows, 1); !errors.Is(err, ErrRange) {
-			t.Errorf("points of 2^%d: error %v, want %v", e, err, ErrRange)
+		for _, points := range []int{2, 3} { // of two features; A of the first is formed
+			big := zeros(points, 2)
+			big[0][0] = math.Ldexp(1, e)
+			for name, x := range map[string]Table{"dense": big.dense(), "sparse": big.csr(t)} {
+				if _, err := Gram(x, Rows, 1); !errors.Is(err, ErrRange) {
+					t.Errorf("%d %s points of 2^%d: error %v, want %v", points, name, e, err, ErrRange)
+				}
+			}
+		}
+	}
+	for _, e := range []int{-260, 260} { // the squares of inner products are beyond 1e±308, but not these
+		big := zeros(3, 2)
+		big[0][0], big[1][1] = math.Ldexp(3, e), math.Ldexp(2, e)
+		for name, x := range map[string]Table{"dense": big.dense(), "sparse": big.csr(t)} {
+			if a, err := Gram(x, Rows, 1); err != nil || !near(math.Ldexp(a.Norm(), -2*e), math.Sqrt(97), 0) {
+				t.Errorf("%s points of 2^%d: norm %v, error %v, want √97·2^%d", name, e, a.Norm(), err, 2*e)
+			}
 		}
 	}
 	tiny := zeros(2, 2)
@@ -921,6 +934,7 @@ func TestNewCSRRefuses(t *testing.T) {
 		{"a column twice", 1, 2, []int64{0, 2}, []int32{1, 1}, nil},
 		{"too few values", 1, 2, []int64{0, 2}, []int32{0, 1}, []float64{1}},
 		{"negative rows", -1, 2, []int64{0}, nil, nil},
+		{"negative columns", 1, -1, []int64{0, 0}, nil, nil},
 	} {
 		if _, err := NewCSR(c.rows, c.cols, c.ptr, c.col, c.val); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: error %v, want %v", c.name, err, ErrMalformed)
@@ -1093,18 +1107,18 @@ func TestRepairs(t *testing.T) {
 		}
 	}
 	for _, abs := range []bool{false, true} {
-		signed := naive{{-1, 2}, {3, -4}}
+		signed := naive{{-least, 2}, {3, -4}}
 		for name, table := range map[string]interface {
 			Table
 			At(i, j int) float64
 		}{"dense": signed.dense(), "sparse": signed.csr(t)} {
 			ReplaceNegatives(table, abs)
-			want := 0.0
+			want, first := 0.0, 0.0
 			if abs {
-				want = 4
+				want, first = 4, least
 			}
-			if table.At(1, 1) != want || table.At(0, 1) != 2 {
-				t.Errorf("%s, abs %v: %v and %v", name, abs, table.At(1, 1), table.At(0, 1))
+			if table.At(1, 1) != want || table.At(0, 0) != first || table.At(0, 1) != 2 {
+				t.Errorf("%s, abs %v: %v, %v and %v", name, abs, table.At(1, 1), table.At(0, 0), table.At(0, 1))
 			}
 		}
 	}
@@ -1144,6 +1158,11 @@ func TestDense(t *testing.T) {
 	c.Set(1, 2, 9)
 	if m.At(1, 2) != 6 || c.At(1, 2) != 9 {
 		t.Errorf("a clone shares storage: %v, %v", m.At(1, 2), c.At(1, 2))
+	}
+	for _, v := range []float64{1, 2} {
+		if s := NewDense(2, 2, []float64{0, v, 1, 0}).CSR(); (s.Val == nil) != (v == 1) || s.At(0, 1) != v {
+			t.Errorf("sparse with an entry of %v: values %v, entry %v", v, s.Val, s.At(0, 1))
+		}
 	}
 	var g mat.Matrix = m
 	if r, c := g.T().Dims(); r != 3 || c != 2 || g.T().At(2, 1) != 6 {
@@ -1514,7 +1533,7 @@ func rowsOf(d *Dense) naive {
 }
 
 // TestStepShared: ⟨A_BB·d, d⟩ of a sparse A has the same bits for any number of members, with and without the
-// diagonal, for blocks with enough entries to share.
+// diagonal and scaled, for blocks with enough entries to share.
 func TestStepShared(t *testing.T) {
 	const n, r, size = 200, 8, 128
 	rng := rand.New(rand.NewPCG(16, 16))
@@ -1524,19 +1543,22 @@ func TestStepShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := draw(rng, size, r, 1)
-	for _, c := range []Operator{op, op.OffDiagonal()} {
+	for k, c := range []Operator{op, op.OffDiagonal(), op.OffDiagonal().Scaled(0.3)} {
 		for block := range 2 {
 			lo, hi := block*size, min((block+1)*size, n)
 			var want, first float64
 			for i := lo; i < hi; i++ {
 				for l := lo; l < hi; l++ {
-					if i == l && c != Operator(op) {
+					if i == l && k > 0 {
 						continue
 					}
 					for j := range r {
 						want += a[i][l] * d[i-lo][j] * d[l-lo][j]
 					}
 				}
+			}
+			if k == 2 {
+				want *= 0.3
 			}
 			for _, members := range []int{1, 2, 3, 8} {
 				team := kernel.NewTeam(members)

@@ -1,6 +1,9 @@
 package matrix
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 // TestNoSuchPlace: a row, column or constant that does not exist is a mistake in the caller's program. It
 // panics; it does not count as 0 or as another.
@@ -9,7 +12,9 @@ func TestNoSuchPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	most := math.MaxInt32
 	for name, f := range map[string]func(){
+		"too many sparse columns":   func() { NewDense(0, most+1, nil).CSR() },
 		"a column before the first": func() { m.At(0, -1) },
 		"a column behind the last":  func() { m.At(0, 2) },
 		"a row behind the last":     func() { m.At(2, 0) },

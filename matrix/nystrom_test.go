@@ -28,6 +28,7 @@ func TestNystrom(t *testing.T) {
 			}
 			return falls(l)
 		}, k, false},
+		{"negative and small", func(l int) float64 { return falls(l) * (1 - 2*float64(l%2)) }, 0, false},
 		{"mostly negative", func(l int) float64 { return 1 - 0.4*float64(l) }, 0, false},
 	} {
 		lambda := make([]float64, n)

@@ -313,8 +313,8 @@ func TestResidual(t *testing.T) {
 func TestSolveFar(t *testing.T) {
 	const m = 30
 	f := tridiagonalLU{swapped: make([]bool, m)}
-	for range m { // x_i = 2⁶⁰·(1 + x_{i+1})
-		f.inverse, f.u1, f.u2, f.l = append(f.inverse, 0x1p60), append(f.u1, -1), append(f.u2, 0), append(f.l, 0)
+	for range m { // x_i = 2⁶⁰·(1 + x_{i+1} + x_{i+2})
+		f.inverse, f.u1, f.u2, f.l = append(f.inverse, 0x1p60), append(f.u1, -1), append(f.u2, -1), append(f.l, 0)
 	}
 	x := slices.Repeat([]float64{1}, m)
 	f.solve(x)

@@ -190,6 +190,10 @@ func TestResistances(t *testing.T) {
 						continue
 					}
 					want := resistanceNaively(m, i, l)
+					if most := 1 / (m[i][l] * g.scale); !(exact[e] <= most) {
+						t.Errorf("%s, 2^±%d: edge %d %d: resistance %v, want at most %v, that of the edge alone",
+							name, apart, i, l, exact[e], most)
+					}
 					if got := exact[e] * g.scale; !(math.Abs(got/want-1) <= 1e-9) {
 						t.Errorf("%s, 2^±%d: edge %d %d: resistance %v, want %v", name, apart, i, l, got, want)
 					}
@@ -471,8 +475,8 @@ func TestSampleOfLittle(t *testing.T) {
 				}
 			}
 		}
-		if !(res.RelErr <= 1e-15) || res.Kept != 1 {
-			t.Errorf("%s: error %v, kept %v", name, res.RelErr, res.Kept)
+		if !(res.RelErr <= 1e-15) || res.Kept != 1 || res.Combinations != 0 {
+			t.Errorf("%s: error %v, kept %v, %d combinations", name, res.RelErr, res.Kept, res.Combinations)
 		}
 	}
 	none, err := FromDense(NewDense(0, 0, nil), 0)
@@ -612,6 +616,10 @@ func TestSampleRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	long, err := FromCSR(bigRing(MostExact+1), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		a   Operator
 		opt ResistanceSampling
@@ -619,7 +627,8 @@ func TestSampleRefuses(t *testing.T) {
 		{a, ResistanceSampling{}}, {a, ResistanceSampling{Eps: -1}}, {a, ResistanceSampling{Eps: math.NaN()}},
 		{a, ResistanceSampling{Eps: math.Inf(1)}},
 		{a, ResistanceSampling{Eps: 1, Draws: -1}}, {a, ResistanceSampling{Eps: 1e-9}}, {a, ResistanceSampling{Eps: 1e-300}},
-		{a, ResistanceSampling{Eps: 1, Draws: 1 << 40}},
+		{a, ResistanceSampling{Eps: 1, Draws: 1 << 40}}, {a, ResistanceSampling{Eps: 1, Draws: 1 << 31}},
+		{long, ResistanceSampling{Eps: 1e-5, Draws: 10}}, // takes more than 2³¹ systems
 		{negative, ResistanceSampling{Eps: 1}}, {points, ResistanceSampling{Eps: 1}},
 	} {
 		tc.opt.Workers = 1

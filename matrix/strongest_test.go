@@ -191,6 +191,85 @@ func TestStrongest(t *testing.T) {
 	}
 }
 
+// TestStrongestQuantile: the threshold of a quantile has all its bits, among weights of many sizes and among weights
+// that differ in their last bits.
+func TestStrongestQuantile(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 3))
+	sizes, alike := drawSymmetric(rng, 30, 0.8), drawSymmetric(rng, 30, 0.8)
+	for i := range sizes {
+		for j := range i {
+			sizes[i][j] = math.Ldexp(sizes[i][j], rng.IntN(41)-20)
+			if alike[i][j] > 0 {
+				alike[i][j] = 1 + 0x1p-52*float64(rng.IntN(1<<30))
+			}
+			sizes[j][i], alike[j][i] = sizes[i][j], alike[i][j]
+		}
+	}
+	for name, m := range map[string]naive{"of many sizes": sizes, "alike": alike} {
+		for _, q := range []float64{0.3, 0.7, 1} {
+			sel := Selection{Quantile: q, Workers: 1}
+			got, err := Strongest(context.Background(), fromDense(t, m), sel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, edges, of, threshold := strongestNaively(m, sel)
+			if got.Threshold != threshold || got.Edges != edges || got.Of != of {
+				t.Errorf("weights %s, quantile %v: threshold %v, %d of %d edges, want %v, %d of %d",
+					name, q, got.Threshold, got.Edges, got.Of, threshold, edges, of)
+			}
+		}
+	}
+}
+
+// TestStrongestOfStars: if all edges are kept, nothing of the sums they were found by is left in RelErr. If all but a
+// tiny one are, it is not below what rounding leaves of them.
+func TestStrongestOfStars(t *testing.T) {
+	const n = 40
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		star := zeros(n, n) // two stars, whose centers are rows of different blocks
+		for i := range n {
+			if center := i % 2 * entryRows; i != 0 && i != entryRows {
+				star[center][i] = 0.1 + rng.Float64()
+				star[i][center] = star[center][i]
+			}
+		}
+		sel := Selection{PerItem: 1, Workers: 1}
+		s, err := Strongest(context.Background(), fromDense(t, star), sel)
+		if err != nil || s.Edges != n-2 || s.RelErr != 0 || s.Kept != 1 {
+			t.Errorf("seed %d: %+v, %v, want all edges, error 0, kept 1", seed, s, err)
+		}
+		star[2][3], star[3][2] = 1e-12, 1e-12
+		s, err = Strongest(context.Background(), fromDense(t, star), sel)
+		if err != nil || s.Edges != n-2 || s.Of != n-1 || !(s.RelErr >= 0 && s.RelErr <= 1e-7) || !(s.Kept <= 1) {
+			t.Errorf("seed %d, with a tiny edge: %+v, %v, want all edges but one, error near 0", seed, s, err)
+		}
+	}
+}
+
+// noNumbers is an operator with NaN in place of its entries.
+type noNumbers struct{ Operator }
+
+func (m noNumbers) VisitRow(_ int, f func(l int, v float64)) {
+	for l := range m.Dim() {
+		f(l, math.NaN())
+	}
+}
+
+// TestMirror: of two values the larger is taken, and what the transpose lacks is added up.
+func TestMirror(t *testing.T) {
+	b, err := NewCSR(3, 3, []int64{0, 2, 3, 3}, []int32{1, 2, 0}, []float64{2, 5, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for both, want := range map[bool]string{false: "[1 2 0 0] [3 5 3 5] 25", true: "[1 0] [3 3] 25"} {
+		s, once := mirror(b, make([]float64, 3), both, 1)
+		if got := fmt.Sprint(s.Col, s.Val, once); got != want {
+			t.Errorf("both %v: %s, want %s", both, got, want)
+		}
+	}
+}
+
 // TestStrongestScales: what is kept does not depend on the unit of A, and nothing overflows or vanishes.
 func TestStrongestScales(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -306,6 +385,11 @@ func TestStrongestRefuses(t *testing.T) {
 	}
 	if s, err := Strongest(ctx, a, Selection{Threshold: 1, MaxEdges: 3, Workers: 1}); err != nil || s.Edges != 3 {
 		t.Errorf("three edges where three are allowed: %v", err)
+	}
+	for _, sel := range []Selection{{PerItem: 1, Workers: 1}, {Threshold: 1, Workers: 1}} {
+		if s, err := Strongest(ctx, noNumbers{a}, sel); !errors.Is(err, ErrNotFinite) || s != nil {
+			t.Errorf("%+v of NaN: %v", sel, err)
+		}
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()

@@ -452,9 +452,32 @@ func TestTransposeParts(t *testing.T) {
 	}
 }
 
+// TestSurveyOfOneInfinity: parts of a matrix where all is finite leave what was found in another as it is.
+func TestSurveyOfOneInfinity(t *testing.T) {
+	d := NewDense(3*partRows, 2, nil)
+	d.Set(1, 1, math.Inf(1))
+	want := Cells{Count: 1, Row: 1, Col: 1, Value: math.Inf(1), Least: math.Inf(1)}
+	for _, x := range []Table{d, d.CSR()} {
+		if got := x.Survey().NotFinite; got != want {
+			t.Errorf("%T: %+v, want %+v", x, got, want)
+		}
+	}
+}
+
 // TestSmallBesideDiagonal: the norm without the diagonal is right even where the diagonal is so much larger
 // that squares of the two cannot be added.
 func TestSmallBesideDiagonal(t *testing.T) {
+	ones, err := NewCSR(3, 3, []int64{0, 1, 2, 3}, []int32{0, 1, 2}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit, err := FromCSR(ones, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if norm, off := unit.Norm(), unit.OffDiagonal().Norm(); !near(norm, math.Sqrt(3), 0) || off != 0 {
+		t.Errorf("ones on the diagonal: norm %v, without the diagonal %v, want √3, 0", norm, off)
+	}
 	for _, c := range []struct{ diag, off float64 }{{1, 1e-170}, {1e150, 1e-20}, {1e150, 1e-150}, {1, 1e-300}, {1e-150, 1e-300}, {1e100, 1}} {
 		d := NewDense(3, 3, []float64{c.diag, c.off, 0, c.off, c.diag, c.off, 0, c.off, 0})
 		dense, err := FromDense(d, 0)

@@ -253,6 +253,30 @@ func TestWholePlan(t *testing.T) {
 	}
 }
 
+// TestWholePanels: with any number of panels the norm is that of the definition, also where a last column is left to
+// the lists.
+func TestWholePanels(t *testing.T) {
+	for _, columns := range []int{kernel.PanelColumns, kernel.PanelColumns + 1, 2*kernel.PanelColumns + 3} {
+		d := counts(3, 60, columns, false)
+		for j := range columns {
+			d.Set(j%60, j, 2) // no column is empty
+		}
+		x := sparse(d, 1, false)
+		back := x.transpose(1)
+		p := planWhole(x, back)
+		val, ok := back.wholeValues(back.count(p.columns[0]), 1)
+		if !ok || len(p.columns) != columns {
+			t.Fatalf("%d columns with entries of %d, whole: %v", len(p.columns), columns, ok)
+		}
+		all, _ := productsSq(d)
+		for p.panels = 1; (p.panels-1)*kernel.PanelColumns < columns; p.panels++ {
+			if got := p.norm(val, 2); got != float64(all) {
+				t.Errorf("%d columns, %d panels: %v, want %v", columns, p.panels, got, all)
+			}
+		}
+	}
+}
+
 // TestLongestRows compares longestRows with a stable sort.
 func TestLongestRows(t *testing.T) {
 	x := sparse(counts(3, 200, 90, true), 1, true).transpose(1)
