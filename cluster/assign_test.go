@@ -74,6 +74,12 @@ func TestSizes(t *testing.T) {
 	if got := cluster.Sizes(nil, 0); len(got) != 0 {
 		t.Errorf("Sizes of nothing = %v", got)
 	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a cluster above the last one is accepted")
+		}
+	}()
+	cluster.Sizes(a, 2)
 }
 
 // exactShares computes share_ij = H_ij·s_j / Σ_k H_ik·s_k by the formula. The arithmetic is wide enough to be exact,

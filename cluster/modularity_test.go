@@ -133,6 +133,17 @@ func TestModularityPattern(t *testing.T) {
 	}
 }
 
+// TestModularityRounds: weights of the two directions may differ by rounding, whatever their size.
+func TestModularityRounds(t *testing.T) {
+	for _, exp := range []int{-500, 0, 500} {
+		w := math.Ldexp(1, exp)
+		a := matrix.NewDense(2, 2, []float64{0, w, w * (1 + 0x1p-50), 0})
+		if got, err := cluster.Modularity(sparse(t, a), []int{1, 1}); err != nil || !(math.Abs(got) <= 0x1p-50) {
+			t.Errorf("weights near 2^%d: %v, %v, want 0", exp, got, err)
+		}
+	}
+}
+
 // TestModularityRefuses: matrices that are no graph, and labels that do not fit, are refused with an error
 // that says why.
 func TestModularityRefuses(t *testing.T) {
@@ -144,6 +155,8 @@ func TestModularityRefuses(t *testing.T) {
 		text   string
 	}{
 		{dense(2, 2, 0, 1, 1, 0), []int{1}, cluster.ErrLabels, "1 labels for a graph of 2 nodes"},
+		{dense(2, 2, 0, 1, 1, 0), []int{1, 2, 2}, cluster.ErrLabels, "3 labels for a graph of 2 nodes"},
+		{dense(2, 2, 0, 1e-20, 2e-20, 0), []int{1, 2}, cluster.ErrGraph, "|A[1,0]-A[0,1]| = 1e-20"},
 		{dense(1, 2, 0, 1), []int{1}, cluster.ErrGraph, "1 rows and 2 columns"},
 		{dense(2, 2, 0, 0, 0, 0), []int{1, 2}, cluster.ErrGraph, "no edge"},
 		{matrix.NewDense(0, 0, nil), nil, cluster.ErrGraph, "no edge"},

@@ -96,6 +96,34 @@ func TestBlocksPanic(t *testing.T) {
 	}
 }
 
+// TestBlocksPanicStops: once a call has panicked, other goroutines soon begin no more.
+func TestBlocksPanicStops(t *testing.T) {
+	goroutine := func() string {
+		line, _, _ := strings.Cut(string(debug.Stack()), "\n")
+		return line
+	}
+	const blocks = 1 << 14
+	caller := goroutine()
+	var begun sync.WaitGroup
+	begun.Add(2)
+	var calls atomic.Int64
+	got := panics(func() {
+		Blocks(blocks, 1, 2, func(_, _, _ int) {
+			if calls.Add(1) <= 2 {
+				begun.Done()
+				begun.Wait() // until each of the two goroutines has a block
+				if goroutine() != caller {
+					panic("mine")
+				}
+			}
+			runtime.Gosched() // for as long as the other one needs
+		})
+	})
+	if got != "mine" || calls.Load() == blocks {
+		t.Errorf("Blocks panicked with %v after %d calls, want fewer than %d", got, calls.Load(), blocks)
+	}
+}
+
 // TestBlocksGoexit: if a call ends a goroutine that Blocks started (runtime.Goexit), rows are left undone, so
 // Blocks panics instead of returning.
 func TestBlocksGoexit(t *testing.T) {

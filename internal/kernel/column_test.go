@@ -401,6 +401,35 @@ func TestColumnTilesTiny(t *testing.T) {
 	})
 }
 
+// TestColumnTilesAgain: a visit finds what its column changes, whatever the same tiles visited before. A column that H
+// does not have panics.
+func TestColumnTilesAgain(t *testing.T) {
+	eachTiled(t, func(t *testing.T, w int) {
+		c := newColumnCase(rand.New(rand.NewPCG(7, 1)), 5*w, 3, 6, true, true)
+		tiles := NewColumnTiles(c.r, c.ptr, c.idx, c.val, c.scale)
+		var first *Column
+		for range 2 {
+			col, one, _ := c.column(2)
+			tiles.Visit(col, one)
+			if first == nil {
+				first = col
+			}
+			if !(first.Decrease > 0) || col.Decrease != first.Decrease || col.StepSq != first.StepSq ||
+				col.Changed != first.Changed {
+				t.Errorf("%d changes by %v and %v, then, of the same column, %d by %v and %v",
+					first.Changed, first.Decrease, first.StepSq, col.Changed, col.Decrease, col.StepSq)
+			}
+		}
+		for _, j := range []int{-1, c.r} {
+			col, one, _ := c.column(2)
+			col.J = j
+			if got := panics(func() { tiles.Visit(col, one) }); got != badIndex {
+				t.Errorf("column %d of %d: the panic is %v, want %q", j, c.r, got, badIndex)
+			}
+		}
+	})
+}
+
 // TestColumnTilesIndex: a column that A does not have panics, and so does a row that ends beyond its entries, before
 // assembly meets them.
 func TestColumnTilesIndex(t *testing.T) {

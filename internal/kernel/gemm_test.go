@@ -283,6 +283,8 @@ func TestBlockLengths(t *testing.T) {
 			"TransTimes of float32":  func() { TransTimes(x[:20], make([]float32, 28), 6, x[:20], 4) },
 			"Gram, s":                func() { Gram(x[:15], x, 4) },
 			"Gram, x":                func() { Gram(x[:16], x[:59], 4) },
+			"GramRows, s":            func() { GramRows(x[:7], x, 4, 0, 2) },
+			"GramRows, first row":    func() { GramRows(x[:12], x, 12, 4, 5) },
 			"RowsTimes, stride is 0": func() { RowsTimes(x[:8], x, 0, x[:4], 4) },
 		} {
 			if got := panics(f); got != badLen {

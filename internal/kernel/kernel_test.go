@@ -469,6 +469,12 @@ func TestLengths(t *testing.T) {
 			"GatherRows, none": func() { GatherRows(x[:1], idx, []float64{}, x) },
 			"GatherDot":        func() { GatherDot(idx, y, x) },
 			"Scatter":          func() { Scatter(x, 1, idx, y) },
+
+			"GatherEach, part of a row": func() { GatherEach(x[:5], 4, []int32{0, 1}, idx[:1], nil, x, 1) },
+			"AddGathered, values":       func() { AddGathered(x, 4, []int32{0}, []int32{0, 2}, idx[:2], x[:1], x) },
+			"AddGathered, z":            func() { AddGathered(x[:3], 4, []int32{0}, []int32{0, 0}, nil, nil, x) },
+			"AddGathered, x":            func() { AddGathered(x, 4, []int32{0}, []int32{0, 0}, nil, nil, x[:3]) },
+			"NewRowSolver, pitch":       func() { NewRowSolver[float64](4, 3, false) },
 		} {
 			if got := panics(f); got != badLen {
 				t.Errorf("%s with wrong lengths: panic %v, want %q", name, got, badLen)

@@ -115,6 +115,7 @@ func TestSingleTimesRefuses(t *testing.T) {
 		"short x": func() { SingleTimes(make([]float64, 8), 1, make([]float32, 6), 3, make([]float32, 40), 4, 0) },
 		"c":       func() { SingleTimes(make([]float64, 7), 1, make([]float32, 6), 3, make([]float32, 48), 4, 0) },
 		"rows":    func() { ToSingles(make([]float32, 32), make([]float64, 12), 4) },
+		"more":    func() { ToSingles(make([]float32, 64), make([]float64, 12), 4) },
 		"stride":  func() { SingleTimes(make([]float64, 8), 1, make([]float32, 6), 2, make([]float32, 48), 4, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
