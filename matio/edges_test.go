@@ -17,7 +17,7 @@ func TestEdges(t *testing.T) {
 		{name: "names", text: "# c\n% c\nb a\n  a\tc # behind\nb , c\n", want: `sparse 3×3 0,1 0,2 1,0 1,2 2,0 2,1 rows ["b" "a" "c"] symmetric`},
 		{name: "weights", text: "a,b,2.5\na c\nc\tb\t1e-3\n", want: `sparse 3×3 0,1=2.5 0,2=1 1,0=2.5 1,2=0.001 2,0=1 2,1=0.001 rows ["a" "b" "c"] symmetric`},
 		{name: "quotes of R", text: "\"a\" \"b\" 0.5\n\"2\" a\n", want: `sparse 3×3 0,1=0.5 0,2=1 1,0=0.5 2,0=1 rows ["a" "b" "2"] symmetric`},
-		{name: "quotes that a name needs", text: "\"%a\" \"#b\"\n", want: `sparse 2×2 0,1 1,0 rows ["\"%a\"" "\"#b\""] symmetric`},
+		{name: "quotes before what would be comments", text: "\"%a\" \"#b\"\n", want: `sparse 2×2 0,1 1,0 rows ["%a" "#b"] symmetric`},
 		{name: "a semicolon in a name", text: "p;q r 2\n", want: `sparse 2×2 0,1=2 1,0=2 rows ["p;q" "r"] symmetric`},
 		{name: "integers are sorted", text: "10 9\n9 -2\n", want: `sparse 3×3 0,1 1,0 1,2 2,1 rows ["-2" "9" "10"] symmetric`},
 		{name: "integers in a cycle", text: "20 30 2\n30 10 3\n", want: `sparse 3×3 0,2=3 1,2=2 2,0=3 2,1=2 rows ["10" "20" "30"] symmetric`},
