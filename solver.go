@@ -92,7 +92,8 @@ type Knob struct {
 	set                func(s Solver, value string) (Solver, error)
 }
 
-// methods is the list. A new method needs its own file, a line here, and one in docs/methods.md.
+// methods is the list. A new method needs its own file, a line here, one in docs/methods.md, and a prediction
+// of its memory in the command.
 var methods = []Method{
 	{"cd-cyclic", "exact coordinate descent, columns in order", anyMatrix, diagonalStart, cdKnobs, CD{Order: Cyclic}},
 	{"cd-shuffle", "exact coordinate descent, columns shuffled every sweep", anyMatrix, diagonalStart, cdKnobs, CD{Order: Shuffle}},

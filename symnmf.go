@@ -187,7 +187,8 @@ var (
 	ErrUnfit    = errors.New("symnmf: the method cannot take this matrix")
 )
 
-// Factorize looks for H ≥ 0 (n×r) that minimizes ‖A−HHᵀ‖_F. The rank r may exceed n.
+// Factorize looks for H ≥ 0 (n×r) that minimizes ‖A−HHᵀ‖_F. The rank r may exceed n. If ‖A‖ is not 0, it must be from
+// 2⁻¹⁰²² to 2¹⁰²³.
 //
 // The time is that of the method; memory is a few times n·r numbers and some ten times r², besides A. When ctx is cancelled
 // Factorize returns the best H so far and an error that wraps ctx.Err(). Among several runs that is the best
@@ -334,8 +335,8 @@ func newProblem(a matrix.Operator, r int, opt *Options) (*problem, error) {
 	if opt.IgnoreDiagonal {
 		a = a.OffDiagonal()
 	}
-	if norm := a.Norm(); norm != 0 && !(norm >= 0x1p-1000 && norm <= 0x1p1000) {
-		return nil, fmt.Errorf("%w: ‖A‖ = %v, want 0 or a number from 2⁻¹⁰⁰⁰ to 2¹⁰⁰⁰: divide the numbers of A by their largest, and scale A by c > 0 only", matrix.ErrRange, norm)
+	if norm := a.Norm(); norm != 0 && !(norm >= 0x1p-1022 && norm < 0x1p1023) {
+		return nil, fmt.Errorf("%w: ‖A‖ = %v, want 0 or a number from 2⁻¹⁰²² to 2¹⁰²³: divide the numbers that count by their largest, and scale A by c > 0 only", matrix.ErrRange, norm)
 	}
 	c := powerOf4(a.Norm())
 	p := &problem{

@@ -169,10 +169,10 @@ func (f found) checkAsymmetry(tol float64) error {
 	return nil
 }
 
-// normInRange reports whether norm, that of a matrix whose stored numbers s surveys, is finite and so large
-// that no numbers of the matrix have lost digits to underflow.
+// normInRange reports whether norm, that of a matrix whose stored numbers s surveys, is so large that no numbers of the
+// matrix have lost digits to underflow, and so small that its products with columns of H do not overflow.
 func normInRange(norm float64, s Survey) bool {
-	return s.MaxAbs() == 0 || norm >= 0x1p-1000 && !math.IsInf(norm, 0)
+	return s.MaxAbs() == 0 || norm >= 0x1p-1000 && norm < 0x1p1023
 }
 
 // unit returns a power of two near 1/max. The squares of numbers up to max neither overflow nor vanish if the

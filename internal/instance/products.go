@@ -1,16 +1,19 @@
 package instance
 
 import (
+	"slices"
+
 	"gonum.org/v1/gonum/mat"
 
 	"symnmf/matrix"
 )
 
 // InnerProducts writes out the inner products of the items of x, n×n: XᵀX where they are its columns, XXᵀ where they
-// are its rows. The result is sparse where x is. Dense sums are gonum's; sparse ones run over the features in order.
+// are its rows. The result is sparse where x is. Dense sums are gonum's, which take the result's memory once more; sparse
+// ones run over the features in order.
 //
 // A sparse sum is stored if it has a term, even where its terms add up to 0, so CountInnerProducts knows the number.
-// O(Σ_k nnz(X_k)² + n²) time over the features k. No more memory is taken than the result and x by its other side need.
+// That takes O(Σ_k nnz(X_k)²) time over the features k and the memory of the result and of x by its other side.
 func InnerProducts(x matrix.Table, items matrix.Items) matrix.Table {
 	if d, dense := x.(*matrix.Dense); dense {
 		return denseProducts(d, items)
@@ -78,19 +81,31 @@ func sparseProducts(points, features *matrix.CSR) *matrix.CSR {
 	col, val := make([]int32, 0, rowPtr[n]), make([]float64, 0, rowPtr[n])
 	sum, marked := make([]float64, n), make([]int, n) // marked as in productRows
 	for i := range n {
+		from := len(col)
 		kept, xi := points.Row(i)
 		for p, k := range kept {
 			others, xk := features.Row(int(k))
 			for q, l := range others {
-				marked[l] = i + 1
+				if marked[l] != i+1 {
+					marked[l] = i + 1
+					col = append(col, l)
+				}
 				sum[l] += float64(at(xi, p) * at(xk, q)) // the conversion forbids a fused multiply–add
 			}
 		}
-		for l, row := range marked {
-			if row == i+1 {
-				col, val = append(col, int32(l)), append(val, sum[l])
-				sum[l] = 0
+		if found := col[from:]; len(found) < n/8 {
+			slices.Sort(found)
+		} else { // as fast as sorting, or faster
+			col = col[:from]
+			for l, row := range marked {
+				if row == i+1 {
+					col = append(col, int32(l))
+				}
 			}
+		}
+		for _, l := range col[from:] {
+			val = append(val, sum[l])
+			sum[l] = 0
 		}
 	}
 	return newCSR(n, n, rowPtr, col, val)

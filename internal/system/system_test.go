@@ -50,11 +50,11 @@ func TestMemory(t *testing.T) {
 	for k := range room {
 		room[k] = 1
 	}
-	if after, _ := PeakMemory(); after < before+32<<20 { // what was free before may be used again
+	if after, _ := PeakMemory(); after < max(before, int64(len(room))) { // what was free before may be used again
 		t.Errorf("a peak of %d bytes before %d more and of %d after", before, len(room), after)
 	}
 	runtime.KeepAlive(room)
-	if mapped, peak := MappedFiles(), before; mapped < 0 || mapped > peak {
+	if mapped, peak := MappedFiles(), before; mapped <= 0 || mapped > peak {
 		t.Errorf("%d bytes are of files, of a peak of %d", mapped, peak)
 	}
 	if free := FreeMemory(); free <= 0 {
@@ -64,7 +64,12 @@ func TestMemory(t *testing.T) {
 
 // TestProcessor: the name is one line without blanks around it, if there is one.
 func TestProcessor(t *testing.T) {
-	if name := Processor(); name != strings.TrimSpace(name) || strings.Contains(name, "\n") {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	name := Processor()
+	if name == "" && strings.Contains(string(text), "model name") {
+		t.Error("no name, though the system has one")
+	}
+	if name != strings.TrimSpace(name) || strings.Contains(name, "\n") {
 		t.Errorf("%q", name)
 	}
 }
