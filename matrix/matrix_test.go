@@ -545,6 +545,15 @@ func TestExtremeScales(t *testing.T) {
 	if _, err := FromCSR(huge.csr(t), 0); !errors.Is(err, ErrRange) {
 		t.Errorf("sparse of the largest double: error %v, want %v", err, ErrRange)
 	}
+	for v, want := range map[float64]error{0x1p1022: ErrRange, 0x1.fp1021: nil} { // ‖A‖ is twice that
+		full := naive{{v, v}, {v, v}}
+		if _, err := FromDense(full.dense(), 0); !errors.Is(err, want) {
+			t.Errorf("dense of four %v: error %v, want %v", v, err, want)
+		}
+		if _, err := FromCSR(full.csr(t), 0); !errors.Is(err, want) {
+			t.Errorf("sparse of four %v: error %v, want %v", v, err, want)
+		}
+	}
 }
 
 // TestNormWithoutDiagonal: a diagonal that dwarfs the rest leaves no trace in the norm of the rest.
