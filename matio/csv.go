@@ -336,7 +336,7 @@ func (t *tableReader) badCell(p *rows, j int, text []byte, v float64, line int64
 	switch {
 	case len(text) == 0:
 		return p.errAt(line, "%s is empty: every cell must hold a number; write 0 for none", where)
-	case text[0] == '#' || text[0] == '%':
+	case j == 0 && !t.named && (text[0] == '#' || text[0] == '%'):
 		return p.errAt(line, "%s is not a number: remove the line if it is a comment", show(text))
 	case fields == 1:
 		for _, other := range []struct {
@@ -355,7 +355,7 @@ func (t *tableReader) badCell(p *rows, j int, text []byte, v float64, line int64
 	if !t.named && j == 0 && fields > 1 && isMissing(text) {
 		hint = "; put it in quotes if it is a name"
 	}
-	if hint == "" && !t.named && j == 0 && fields > 1 && t.colIDs != nil {
+	if hint == "" && !t.named && j == 0 && fields > 1 && t.colIDs != nil && v == 0 && !spelledAnew(string(text)) {
 		hint = "; if the first column holds names, begin the header with an empty field"
 	}
 	if hint == "" && t.named && j == 0 && (fields == 2 || fields == 3) && !isMissing(text) {

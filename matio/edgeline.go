@@ -63,7 +63,7 @@ func quotedField(text []byte) (inside []byte, length int) {
 	for p := 1; p < len(text); p++ {
 		switch {
 		case text[p] != '"':
-		case p+1 < len(text) && text[p+1] == '"' && p+2 < len(text):
+		case p+1 < len(text) && text[p+1] == '"':
 			doubled = true
 			p++
 		case fieldEnd(text[p+1:]) > 0:
@@ -88,9 +88,9 @@ func quotedID(id string) string {
 
 // notEdge explains a line of one or more than three fields. first says whether no edge comes before it.
 func notEdge(line []byte, fields [][]byte, first bool) string {
-	hint := cmp.Or(blanksIn(line, len(fields)), dictIn(fields))
+	hint := cmp.Or(decimalComma(line, fields), blanksIn(line, fields), dictIn(fields))
 	if hint == "" && first && len(fields) > 3 {
-		hint = "; if this is a table, its format is csv, with commas between its fields, or tsv, with tabs"
+		hint = "; if this is a table, its format is csv, with commas between its fields, or tsv, with tabs; if these are edges, keep the columns of the nodes and of the weight"
 	}
 	return fmt.Sprintf("the line has %s: it must be \"u v\" or \"u v weight\", separated by blanks, tabs or commas%s",
 		count(int64(len(fields)), "field", "fields"), hint)
@@ -98,22 +98,39 @@ func notEdge(line []byte, fields [][]byte, first bool) string {
 
 // notWeight explains a line whose third field is not a number but reads as weight.
 func notWeight(line []byte, fields [][]byte, weight float64, first bool) string {
-	hint := cmp.Or(blanksIn(line, len(fields)), dictIn(fields))
+	hint := cmp.Or(blanksIn(line, fields), dictIn(fields))
 	if hint == "" && first {
 		hint = "; if this line is a header, begin it with #"
 	}
 	return fmt.Sprintf("the weight: %s%s", notNumber(fields[2], weight), hint)
 }
 
-// blanksIn returns a hint for a line that tabs or commas cut into two or three fields and blanks into more. It returns
-// "" for other lines.
-func blanksIn(line []byte, fields int) string {
+// blanksIn returns a hint for a line whose first and last field have tabs or commas between them that cut it into two or
+// three fields, and blanks that cut it into more. It returns "" for other lines, and for those with quotes.
+func blanksIn(line []byte, fields [][]byte) string {
+	if len(fields) < 3 || bytes.IndexByte(line, '"') >= 0 {
+		return ""
+	}
+	last := fields[len(fields)-1]
+	between := line[cap(line)-cap(fields[0]) : cap(line)-cap(last)] // fields are parts of the line
 	for _, separator := range []string{"\t", ","} {
-		if n := bytes.Count(line, []byte(separator)); (n == 1 || n == 2) && fields > n+1 {
-			return "; put names that hold blanks in quotes"
+		if n := bytes.Count(between, []byte(separator)); (n == 1 || n == 2) && len(fields) > n+1 {
+			return "; if a name holds a blank, put it in quotes"
 		}
 	}
 	return ""
+}
+
+// decimalComma returns a hint for four fields of which the last two may be one number, and "" otherwise.
+func decimalComma(line []byte, fields [][]byte) string {
+	if len(fields) != 4 || bytes.IndexByte(line, '"') >= 0 {
+		return ""
+	}
+	weight := line[cap(line)-cap(fields[2]):]
+	if !spelledAnew(string(weight[:len(fields[2])+1+len(fields[3])])) || weight[len(fields[2])] != ',' || bytes.Count(line, []byte(",")) > 1 {
+		return ""
+	}
+	return "; decimals are written with a point"
 }
 
 // dictIn returns a hint for the attributes of an edge in braces, which networkx writes. It returns "" if there are none.
@@ -138,20 +155,16 @@ const rowNames = "; if these are the names of rows, write the list without them 
 // titles reports whether three fields are the header of edges with weights. The last of them is no number, so they are
 // no edge; but a word that does not name a weight may be a broken number, and is left to be an error.
 func titles(fields [][]byte) bool {
-	for _, field := range fields[:2] {
-		if _, isID := parseID(field); isID {
-			return false
-		}
-	}
-	title := strings.ToLower(string(fields[2]))
-	if strings.Trim(title, "abcdefghijklmnopqrstuvwxyz_-.") != "" { // as of {'weight':2}
+	if isNumber(fields[0]) || isNumber(fields[1]) {
 		return false
 	}
-	return title == "w" || slices.ContainsFunc(weightTitles, func(word string) bool { return strings.Contains(title, word) })
+	title := strings.ToLower(string(fields[2]))
+	words := strings.FieldsFunc(title, func(c rune) bool { return c == '_' || c == '-' || c == '.' })
+	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(weightTitles, word) })
 }
 
-// weightTitles are what titles of weights hold: weight itself, combined_score, pearson.correlation, …
-var weightTitles = []string{"weight", "score", "value", "similarity", "correlation", "strength", "confidence", "count"}
+// weightTitles are words in titles of weights: weight itself, combined_score, pearson.correlation, …
+var weightTitles = []string{"weight", "weights", "w", "score", "value", "similarity", "correlation", "strength", "confidence", "count"}
 
 // edgeTitles are titles that the two columns of edges often have.
 var edgeTitles = []string{"source target", "from to", "src dst", "start end", "head tail", "u v", "i j", "v1 v2", "x1 x2", "node1 node2",

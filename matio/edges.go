@@ -24,7 +24,9 @@ type edgeRun struct {
 	first   int64     // line of the first edge
 	header  string    // the titles in front of all edges, as a warning shows them
 	zeros   bool      // whether any edge has weight 0
-	weights int64     // number of edges with a weight that is not 0
+	bare    int64     // number of edges without a weight, and of names alone, "u u 0"
+	twoOnly bool      // whether the first edge has two fields
+	below   bool      // whether these come after a first edge that has; only when before is 1
 	mixed   [2]string // a warning for each of the first edges, if tabs or commas separate some of its fields and blanks others
 	ends    []edgeEnd // two for each edge that has a weight but no nodes yet
 	ids     []int64   // ids of ends
@@ -46,7 +48,7 @@ const edgesAtOnce = 256
 // merge may add others.
 func (ns *nodes) parse(l *lines, r *edgeRun, before int64) error {
 	r.triples, r.unknown, r.zeros = triples{r.row[:0], r.col[:0], r.val[:0]}, r.unknown[:0], false
-	r.weights, r.mixed = 0, [2]string{}
+	r.bare, r.mixed = 0, [2]string{}
 	for {
 		err := r.take(l, before)
 		r.join(ns)
@@ -70,7 +72,11 @@ func (r *edgeRun) take(l *lines, before int64) error {
 		}
 		fields, ok := edgeFields(line, r.fields)
 		r.fields = fields // for its memory
-		first := before+int64(len(r.val)) == 0
+		at := before + int64(len(r.val))
+		first, longer := at == 0, "" // for a line with one field more than a header above
+		if len(fields) == 4 && first && r.header != "" || len(fields) == 3 && at == 1 && (before == 0 && r.twoOnly || before == 1 && r.below) {
+			longer = rowNames
+		}
 		switch {
 		case !ok:
 			hint := ""
@@ -81,7 +87,7 @@ func (r *edgeRun) take(l *lines, before int64) error {
 		case len(fields) == 0:
 			continue
 		case len(fields) == 1 || len(fields) > 3:
-			return l.errf("%s", notEdge(line, fields, first))
+			return l.errf("%s%s", notEdge(line, fields, first && longer == ""), longer)
 		}
 		weight := 1.0
 		if len(fields) == 3 {
@@ -90,21 +96,21 @@ func (r *edgeRun) take(l *lines, before int64) error {
 					r.header = fmt.Sprintf("line %d, %s", l.n, show(bytes.TrimSpace(line)))
 					continue
 				}
-				return l.errf("%s", notWeight(line, fields, weight, first))
+				return l.errf("%s%s", notWeight(line, fields, weight, first && longer == ""), longer)
 			}
-			if weight != 0 {
-				r.weights++
-			}
+		}
+		if len(fields) == 2 || weight == 0 && bytes.Equal(fields[0], fields[1]) {
+			r.bare++
 		}
 		if field, found := semicolons(line); found {
 			return l.errf("%s before a comma: are the fields separated by semicolons? They must be separated by blanks, tabs or commas, and decimals are written with a point",
 				show(field))
 		}
-		if k := len(r.val); k < len(r.mixed) && len(fields) == 3 && blanksIn(line, 3) != "" && bytes.IndexByte(line, '"') < 0 {
-			r.mixed[k] = fmt.Sprintf("line %d, %s, was read as an edge from %s to %s: put names that hold blanks in quotes", l.n, show(line), show(fields[0]), show(fields[1]))
+		if k := len(r.val); k < len(r.mixed) && blanksIn(line, fields) != "" && !(isNumber(fields[0]) && isNumber(fields[1])) {
+			r.mixed[k] = fmt.Sprintf("line %d, %s, was read as an edge from %s to %s%s", l.n, show(bytes.TrimSpace(line)), show(fields[0]), show(fields[1]), blanksIn(line, fields))
 		}
 		if len(r.val) == 0 {
-			r.first = l.n
+			r.first, r.twoOnly = l.n, len(fields) == 2
 		}
 		r.zeros = r.zeros || weight == 0
 		r.ends = append(r.ends, edgeEnd{fields[0], l.n}, edgeEnd{fields[1], l.n})
@@ -171,17 +177,17 @@ type graph struct {
 	line    int64    // line of the first edge
 	again   bool     // whether a later edge has one of the two nodes of the first
 	listed  int64    // number of edges so far
-	weights int64    // number of those with a weight that is not 0
+	bare    int64    // number of those without a weight, and of names alone
+	twoOnly bool     // whether the first has two fields
 	counts  bool     // whether the edges after the first begin with the ids 1, 2, 3, …
 	mixed   []string // edgeRun.mixed of the first edges of all
 }
 
 // merge appends the edges of r.
 func (g *graph) merge(l *lines, r *edgeRun, err error) error {
-	first := len(g.numbers) == 0
-	if err != nil && first { // parse again, this time as the beginning of the file
-		r.header = g.header
-		err = g.parse(l, r, 0)
+	if err != nil && g.listed < 2 { // parse again, this time as the beginning of the file
+		r.header, r.below = g.header, g.twoOnly
+		err = g.parse(l, r, g.listed)
 		g.header = r.header
 	}
 	if len(r.unknown) > 0 {
@@ -210,12 +216,12 @@ func (g *graph) merge(l *lines, r *edgeRun, err error) error {
 func (g *graph) look(r *edgeRun) {
 	edges := r.triples
 	for k := range min(len(r.mixed), len(edges.row)) {
-		if r.mixed[k] != "" && g.listed+int64(k) < int64(len(r.mixed)) {
+		if len(g.mixed) == 0 && r.mixed[k] != "" && g.listed+int64(k) < int64(len(r.mixed)) {
 			g.mixed = append(g.mixed, r.mixed[k])
 		}
 	}
 	if g.listed == 0 && len(edges.row) > 0 {
-		g.line, g.counts, g.listed = r.first, true, 1
+		g.line, g.twoOnly, g.counts, g.listed = r.first, r.twoOnly, true, 1
 		edges = edges.from(1)
 	}
 	for k, i := range edges.row {
@@ -223,7 +229,7 @@ func (g *graph) look(r *edgeRun) {
 		g.counts = g.counts && g.numbers[i] == g.listed+int64(k)
 	}
 	g.listed += int64(len(edges.row))
-	g.weights += r.weights
+	g.bare += r.bare
 }
 
 // strange returns warnings of a list that may have been meant otherwise, or an error if it was.
@@ -244,8 +250,8 @@ func (g *graph) strange(l *lines) (warnings []string, err error) {
 	}
 	titles := fmt.Sprintf("line %d, %s and %s", g.line, strconv.Quote(g.names[0]), strconv.Quote(g.names[1]))
 	switch {
-	case g.counts && g.listed > 2 && g.weights == g.listed-1:
-		return nil, l.errAt(g.line, "two fields above lines of three, of which the first counts the lines%s", rowNames)
+	case g.counts && g.listed > 2 && g.twoOnly && g.bare == 1:
+		return nil, l.errAt(g.line, "two fields above lines of three, of which the first counts the lines: begin this line with # if it is a header%s", rowNames)
 	case len(g.byName) == 2:
 		warnings = append(warnings, titles+", was read as an edge, the only one between ids that are not integers: begin it with # if it is a header")
 	case slices.Contains(edgeTitles, strings.ToLower(g.names[0]+" "+g.names[1])):
@@ -305,7 +311,7 @@ func readEdges(in *input) (*Table, error) {
 		return nil, err
 	}
 	g := &graph{entries: entries{in: in, pattern: true}, nodes: newNodes()}
-	if err := parseBlocks(l, func(l *lines, r *edgeRun) error { return g.parse(l, r, 1) }, g.merge); err != nil {
+	if err := parseBlocks(l, func(l *lines, r *edgeRun) error { return g.parse(l, r, 2) }, g.merge); err != nil {
 		return nil, err
 	}
 	n := len(g.numbers)

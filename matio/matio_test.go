@@ -58,6 +58,7 @@ type readCase struct {
 	name, text string
 	want       string   // dump, when there is no error
 	wrong      []string // what the error must say; it must be ErrFormat
+	not        string   // what it must not say
 	warn       string   // part of the one warning; "" = no warning
 }
 
@@ -80,6 +81,9 @@ func runReadCases(t *testing.T, file string, cases []readCase) {
 					if !strings.Contains(err.Error(), part) {
 						t.Errorf("error %q does not say %q", err, part)
 					}
+				}
+				if c.not != "" && strings.Contains(err.Error(), c.not) {
+					t.Errorf("error %q says %q", err, c.not)
 				}
 				return
 			}

@@ -77,7 +77,8 @@ func (l *lines) next() ([]byte, error) {
 		if k := bytes.IndexByte(l.buf[searched:l.w], '\n'); k >= 0 {
 			line := l.buf[l.r : searched+k]
 			l.r = searched + k + 1
-			return l.one(line)
+			l.n++
+			return trimCR(line), nil
 		}
 		if l.err != nil {
 			break
@@ -88,19 +89,20 @@ func (l *lines) next() ([]byte, error) {
 	if l.err == io.EOF && l.r < l.w {
 		line := l.buf[l.r:l.w]
 		l.r = l.w
-		return l.one(line)
+		l.n++
+		line = trimCR(line)
+		if l.n == 1 && endsInCR(line) { // it is the whole file
+			return nil, l.errf("lines end in CR alone, as on old Macs: save the file with LF, for instance by tr '\\r' '\\n'")
+		}
+		return line, nil
 	}
 	return nil, l.err
 }
 
-// one returns the next line without CR at its end. The first line is refused if CR alone ends the lines in it.
-func (l *lines) one(line []byte) ([]byte, error) {
-	l.n++
-	line = trimCR(line)
-	if k := bytes.IndexByte(line, '\r'); l.n == 1 && k >= 0 && bytes.Count(line[:k], []byte{'"'})%2 == 0 {
-		return nil, l.errf("lines end in CR alone, as on old Macs: save the file with LF, for instance by tr '\\r' '\\n'")
-	}
-	return line, nil
+// endsInCR reports whether a CR ends a line in text: one that is not in quotes, and not at the end of text.
+func endsInCR(text []byte) bool {
+	k := bytes.IndexByte(bytes.TrimRight(text, " \t\r"), '\r')
+	return k >= 0 && bytes.Count(text[:k], []byte{'"'})%2 == 0
 }
 
 func trimCR(line []byte) []byte {

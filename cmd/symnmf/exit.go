@@ -167,9 +167,9 @@ func catchSignals() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	caught := notified()
 	released, done := make(chan struct{}), make(chan struct{})
+	var first time.Time // when a signal came; read after done
 	go func() {
 		defer close(done)
-		var first time.Time
 		for {
 			select {
 			case s := <-caught:
@@ -187,13 +187,16 @@ func catchSignals() (ctx context.Context, release func()) {
 		}
 	}()
 	return ctx, sync.OnceFunc(func() {
+		close(released)
+		<-done
+		if !first.IsZero() { // what is still to come of it must not end the process
+			time.Sleep(sameSignal - time.Since(first))
+		}
 		if sig := (signalError{}); errors.As(context.Cause(ctx), &sig) && sig.Signal == syscall.SIGHUP {
 			signal.Ignore(syscall.SIGHUP) // that of the shell may still come before the answer is printed
 		}
 		signal.Stop(caught)
-		close(released)
 		cancel(nil)
-		<-done
 	})
 }
 

@@ -681,8 +681,7 @@ func TestRoads(t *testing.T) {
 // TestManyGroups: similarities with a zero diagonal that are larger within groups than between them do not
 // look like distances, for any number of groups.
 func TestManyGroups(t *testing.T) {
-	const n = 120
-	for groups := 2; groups <= n/2; groups++ {
+	check := func(n, groups int) {
 		m := matrix.NewDense(n, n, nil)
 		for i := range n {
 			for j := range n {
@@ -696,8 +695,14 @@ func TestManyGroups(t *testing.T) {
 			}
 		}
 		if d := (&dataset{table: m, items: similarity}); d.looksLikeDistances() {
-			t.Errorf("%d groups look like distances", groups)
+			t.Errorf("%d groups of %d items look like distances", groups, n)
 		}
+	}
+	for groups := 2; groups <= 60; groups++ {
+		check(120, groups)
+	}
+	for size := 2; size <= 5; size++ {
+		check(800, 800/size)
 	}
 }
 
