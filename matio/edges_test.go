@@ -65,6 +65,8 @@ func TestEdges(t *testing.T) {
 		{name: "a title and one line that counts", text: "x y\n1 5 2\n", want: `sparse 4×4 0,1=1 1,0=1 2,3=2 3,2=2 rows ["x" "y" "1" "5"] symmetric`, warn: "the only one between ids that are not integers"},
 		{name: "NaN for an id", text: "nan 1\nnan 2\n", want: `sparse 3×3 0,1 0,2 1,0 2,0 rows ["nan" "1" "2"] symmetric`},
 		{name: "CR in a comment", text: "# by x\r on Monday\na b\n", want: `sparse 2×2 0,1 1,0 rows ["a" "b"] symmetric`},
+		{name: "CR at the end", text: "a b\nc\rd", want: `sparse 4×4 0,1 1,0 2,3 3,2 rows ["a" "b" "c" "d"] symmetric`},
+		{name: "a semicolon in quotes", text: "\"a;b\",c,1\n", want: `sparse 2×2 0,1 1,0 rows ["a;b" "c"] symmetric`},
 		{name: "CR further down", text: "a b\nc\rd\n", want: `sparse 4×4 0,1 1,0 2,3 3,2 rows ["a" "b" "c" "d"] symmetric`},
 		{name: "decimals among names", text: "a 0.5\na 2.5\n", want: `sparse 3×3 0,1 0,2 1,0 2,0 rows ["a" "0.5" "2.5"] symmetric`},
 		{name: "whole numbers of numpy", text: "1.0e+00 2.0e+00\n1.0e+00 3.0e+00\n", want: `sparse 3×3 0,1 0,2 1,0 2,0 rows ["1.0e+00" "2.0e+00" "3.0e+00"] symmetric`},

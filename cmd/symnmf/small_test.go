@@ -657,23 +657,30 @@ func TestLooksLikeDistances(t *testing.T) {
 	}
 }
 
-// TestRoads: distances of which one is longer than the way through others, as by road, look like distances. Where twelve are, they
-// do not.
+// TestRoads: distances of which one is longer than the way through others, as by road, look like distances. Where ten
+// are, or where the items come in pairs at no distance, each as far from the others as before, they do not.
 func TestRoads(t *testing.T) {
-	const n = 60
-	for longer, want := range map[int]bool{1: true, n / 5: false} {
+	const n = 50
+	for _, tc := range []struct {
+		name             string
+		longer, together int
+		want             bool
+	}{{"one longer", 1, 0, true}, {"ten longer", 10, 0, false}, {"pairs", 0, n / 2, false}} {
 		m := matrix.NewDense(n, n, nil)
+		set := func(i, j int, v float64) { m.Set(i, j, v); m.Set(j, i, v) }
 		for i := range n {
-			for j := range n {
-				m.Set(i, j, math.Abs(float64(i-j)))
+			for j := range i {
+				set(i, j, float64(i-j))
 			}
 		}
-		for k := range longer {
-			m.Set(k, k+1, 500)
-			m.Set(k+1, k, 500)
+		for k := range tc.longer {
+			set(k, k+1, 500)
 		}
-		if got := (&dataset{table: m, items: similarity}).looksLikeDistances(); got != want {
-			t.Errorf("%d of %d longer: looks like distances: %v", longer, n*(n-1)/2, got)
+		for k := range tc.together {
+			set(k, n-1-k, 1e-3)
+		}
+		if got := (&dataset{table: m, items: similarity}).looksLikeDistances(); got != tc.want {
+			t.Errorf("%s: looks like distances: %v", tc.name, got)
 		}
 	}
 }
@@ -702,7 +709,7 @@ func TestManyGroups(t *testing.T) {
 		check(120, groups)
 	}
 	for size := 2; size <= 5; size++ {
-		check(800, 800/size)
+		check(2000, 2000/size)
 	}
 }
 
