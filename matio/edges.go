@@ -44,8 +44,8 @@ type edgeEnd struct {
 // places, which is then fetched side by side.
 const edgesAtOnce = 256
 
-// parse sets r to the edges of l. before is the number of edges in front of them. It looks up nodes while
-// merge may add others.
+// parse sets r to the edges of l. before is the number of edges in front of them, or 2 if that is 2 or more, or
+// unknown: what is said of the first lines is then left out. It looks up nodes while merge may add others.
 func (ns *nodes) parse(l *lines, r *edgeRun, before int64) error {
 	r.triples, r.unknown, r.zeros = triples{r.row[:0], r.col[:0], r.val[:0]}, r.unknown[:0], false
 	r.bare, r.mixed = 0, [2]string{}
@@ -173,14 +173,14 @@ func (r *edgeRun) dropNames() int64 {
 type graph struct {
 	entries
 	nodes
-	header  string   // the titles in front of the edges, as a warning shows them
-	line    int64    // line of the first edge
-	again   bool     // whether a later edge has one of the two nodes of the first
-	listed  int64    // number of edges so far
-	bare    int64    // number of those without a weight, and of names alone
-	twoOnly bool     // whether the first has two fields
-	counts  bool     // whether the edges after the first begin with the ids 1, 2, 3, …
-	mixed   []string // edgeRun.mixed of the first edges of all
+	header  string // the titles in front of the edges, as a warning shows them
+	line    int64  // line of the first edge
+	again   bool   // whether a later edge has one of the two nodes of the first
+	listed  int64  // number of edges so far
+	bare    int64  // number of those without a weight, and of names alone
+	twoOnly bool   // whether the first has two fields
+	counts  bool   // whether the edges after the first begin with the ids 1, 2, 3, …
+	mixed   string // the first warning in edgeRun.mixed of the first edges of all
 }
 
 // merge appends the edges of r.
@@ -216,8 +216,8 @@ func (g *graph) merge(l *lines, r *edgeRun, err error) error {
 func (g *graph) look(r *edgeRun) {
 	edges := r.triples
 	for k := range min(len(r.mixed), len(edges.row)) {
-		if len(g.mixed) == 0 && r.mixed[k] != "" && g.listed+int64(k) < int64(len(r.mixed)) {
-			g.mixed = append(g.mixed, r.mixed[k])
+		if g.listed+int64(k) < int64(len(r.mixed)) {
+			g.mixed = cmp.Or(g.mixed, r.mixed[k])
 		}
 	}
 	if g.listed == 0 && len(edges.row) > 0 {
@@ -237,7 +237,9 @@ func (g *graph) strange(l *lines) (warnings []string, err error) {
 	if g.header != "" {
 		warnings = append(warnings, g.header+", was skipped as a header")
 	}
-	warnings = append(warnings, g.mixed...)
+	if g.mixed != "" {
+		warnings = append(warnings, g.mixed)
+	}
 	if g.names == nil {
 		return warnings, nil
 	}
@@ -262,7 +264,7 @@ func (g *graph) strange(l *lines) (warnings []string, err error) {
 
 // coordinate returns an id that is not a whole number, if all ids are numbers, and "" otherwise.
 func (g *graph) coordinate() (number string) {
-	for i, name := range g.names {
+	for _, name := range g.names {
 		if name == "" {
 			continue // an integer
 		}
@@ -271,7 +273,7 @@ func (g *graph) coordinate() (number string) {
 			return ""
 		}
 		if number == "" && v != math.Trunc(v) && !math.IsNaN(v) {
-			number = g.names[i]
+			number = name
 		}
 	}
 	return number

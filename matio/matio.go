@@ -47,7 +47,8 @@
 // given weights and [Table].Symmetric is false. Self-loops are kept and counted.
 //
 // A first line of three words of which the last names a weight, as in "source target weight", is skipped with a
-// warning. Other headers must begin with '#' or '%'.
+// warning. Other headers must begin with '#' or '%'. Lines of three fields below a first line of two are refused
+// if their first fields count 1, 2, 3, …, as R numbers rows.
 //
 // A weight of 0 stores no entry but names its nodes. It is used to write an isolated node, as "u u 0", and an
 // edge in one direction only, as "v u 0" after "u v w". A line "u u 0" is never a duplicate.

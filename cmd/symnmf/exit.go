@@ -160,9 +160,9 @@ func (s *streams) paint(text, color string) string {
 //
 // A later SIGINT or SIGTERM removes unfinished files and ends the process at once, unless it comes within
 // sameSignal of the first: timeout(1) sends each signal to the process and then to its group. A later SIGHUP has
-// no effect, since a terminal and its shell each send one. Before this call and after release a signal ends the
-// process as usual, except SIGHUP after a first SIGHUP. A process that was started to ignore SIGHUP, as by
-// nohup, goes on ignoring it.
+// no effect, since a terminal and its shell each send one. Where a signal has come, release waits until sameSignal
+// is over. Before this call and after release a signal ends the process as usual, except SIGHUP after a first
+// SIGHUP. A process that was started to ignore SIGHUP, as by nohup, goes on ignoring it.
 func catchSignals() (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	caught := notified()

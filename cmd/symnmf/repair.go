@@ -265,8 +265,8 @@ func (d *dataset) distinctWhole(table *matrix.Dense, j int) bool {
 	return true
 }
 
-// looksLikeEdges reports whether a table of text may be a list of edges: two whole numbers in each line and perhaps a
-// weight.
+// looksLikeEdges reports whether a table of text may be a list of edges: in each line two whole numbers that are not
+// negative, and perhaps a weight.
 func (d *dataset) looksLikeEdges() bool {
 	table, dense := d.table.(*matrix.Dense)
 	if !dense || d.format != "csv" && d.format != "tsv" || d.rowIDs != nil {
@@ -360,5 +360,5 @@ func (d *dataset) looksLikeDistances() bool {
 			wrongOfLargest++
 		}
 	}
-	return wrong <= 3 && wrongOfLargest <= 20
+	return wrong <= 3 && wrongOfLargest <= 20 // by road 3 of 1330 triples of R's eurodist
 }
